@@ -1,0 +1,1 @@
+//! Capability negotiation: what a profile asks, against what a broker can give.

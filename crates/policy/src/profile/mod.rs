@@ -1,0 +1,15 @@
+//! What is written of a destination, and what validation makes of it.
+//!
+//! A [`ProfileSpec`] is raw: whatever can be written. A [`DestinationProfile`] exists only after validation:
+//! each value is in its range, and no two contradict each other.
+
+mod destination;
+mod source;
+mod spec;
+
+pub use destination::DestinationProfile;
+pub use source::{HeaderName, JsonPointer, KeySource, MessageIdSource};
+pub use spec::{
+    AdmissionSpec, ConsumerSpec, CopiesSpec, EvidenceSpec, KeyFrom, KeySpec, Limit, MessageIdSpec,
+    OnExhausted, ProfileSpec, ProfileSpecs, PublishSpec, RetrySpec,
+};

@@ -1,0 +1,1 @@
+//! The graph of retries and dead letters.
