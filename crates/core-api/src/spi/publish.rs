@@ -97,6 +97,12 @@ impl Acceptance {
         self
     }
 
+    /// Returns how far the message went.
+    #[must_use]
+    pub const fn evidence(&self) -> &ConfirmationEvidence {
+        &self.evidence
+    }
+
     /// Takes the acceptance apart.
     #[must_use]
     pub fn into_parts(self) -> (ConfirmationEvidence, Option<MessagePosition>, Duplicate) {

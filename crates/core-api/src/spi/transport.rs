@@ -41,6 +41,25 @@ pub trait Transport: Send + Sync + 'static {
     async fn connect(&self, context: ConnectContext) -> Result<Arc<dyn Connection>, TransportError>;
 }
 
+#[async_trait]
+impl<T: Transport + ?Sized> Transport for Arc<T> {
+    fn kind(&self) -> &'static str {
+        self.as_ref().kind()
+    }
+
+    fn validate(&self, setup: &DestinationSetup) -> Vec<Problem> {
+        self.as_ref().validate(setup)
+    }
+
+    fn capabilities(&self, setup: &DestinationSetup) -> Capabilities {
+        self.as_ref().capabilities(setup)
+    }
+
+    async fn connect(&self, context: ConnectContext) -> Result<Arc<dyn Connection>, TransportError> {
+        self.as_ref().connect(context).await
+    }
+}
+
 /// What a transport is told when it connects.
 #[derive(Clone)]
 #[non_exhaustive]
