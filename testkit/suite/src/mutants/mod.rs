@@ -1,0 +1,1 @@
+//! Deliberately wrong transports. Each breaks one promise, and at least one case must notice.

@@ -1,0 +1,91 @@
+//! What can be meddled with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use consign_core_api::settlement::state::SettlePermit;
+use consign_core_api::spi::{
+    Completion, DeliveryToken, Destination, DestinationSetup, Event, PublishReply, PublishRequest, SettlementReply,
+    Settler, SlotKey, Withdrawal,
+};
+use consign_core_api::{Capabilities, Problem};
+
+/// Meddles with a transport. Every method passes through unless it is overridden.
+pub trait Meddle: Send + Sync + 'static {
+    /// Changes what the adapter declares.
+    fn capabilities(&self, declared: Capabilities) -> Capabilities {
+        declared
+    }
+
+    /// Changes what the adapter's validator says.
+    fn validate(&self, setup: &DestinationSetup, problems: Vec<Problem>) -> Vec<Problem> {
+        let _ = setup;
+        problems
+    }
+
+    /// Publishes.
+    fn publish(&self, inner: &Arc<dyn Destination>, request: PublishRequest, done: Completion<PublishReply>) {
+        inner.publish(request, done);
+    }
+
+    /// Takes a publish back.
+    fn withdraw(&self, inner: &Arc<dyn Destination>, key: SlotKey) -> Withdrawal {
+        inner.withdraw(key)
+    }
+
+    /// Changes an event of a subscription. An empty list swallows it.
+    fn event(&self, settler: &Arc<dyn Settler>, event: Event) -> Vec<Event> {
+        let _ = settler;
+        vec![event]
+    }
+
+    /// Settles, terminates, redelivers or releases.
+    fn verb(&self, inner: &Arc<dyn Settler>, verb: Verb, done: Completion<SettlementReply>) {
+        verb.pass(inner.as_ref(), done);
+    }
+
+    /// Pauses (`true`) or resumes a unit.
+    fn flow(&self, inner: &Arc<dyn Settler>, unit: consign_core_api::spi::UnitId, pause: bool) {
+        if pause { inner.pause(unit) } else { inner.resume(unit) }
+    }
+
+    /// Extends settlement deadlines.
+    fn extend(&self, inner: &Arc<dyn Settler>, tokens: &[DeliveryToken]) {
+        inner.extend(tokens);
+    }
+}
+
+/// What is done to a delivery.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Verb {
+    /// See [`Settler::settle`].
+    Settle(SettlePermit),
+    /// See [`Settler::terminate`].
+    Terminate(SettlePermit),
+    /// See [`Settler::redeliver`].
+    Redeliver(DeliveryToken, Duration),
+    /// See [`Settler::release`].
+    Release(DeliveryToken),
+}
+
+impl Verb {
+    /// Does it.
+    pub fn pass(self, settler: &dyn Settler, done: Completion<SettlementReply>) {
+        match self {
+            Self::Settle(permit) => settler.settle(permit, done),
+            Self::Terminate(permit) => settler.terminate(permit, done),
+            Self::Redeliver(token, after) => settler.redeliver(token, after, done),
+            Self::Release(token) => settler.release(token, done),
+        }
+    }
+
+    /// Returns the delivery that it is done to.
+    #[must_use]
+    pub const fn token(&self) -> DeliveryToken {
+        match self {
+            Self::Settle(permit) | Self::Terminate(permit) => permit.token(),
+            Self::Redeliver(token, _) | Self::Release(token) => *token,
+        }
+    }
+}
