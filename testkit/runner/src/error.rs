@@ -26,6 +26,9 @@ pub enum Error {
     /// One or more rules are violated; each line names one.
     #[error("{0}")]
     Violations(String),
+    /// Steps failed, and the output says which; there is nothing more to print.
+    #[error("{0} failed")]
+    Reported(usize),
     /// An adapter was required that is unknown or not built in.
     #[error("{0}")]
     Adapter(String),

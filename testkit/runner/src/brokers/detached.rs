@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::nats::{self, DATA_PREFIX, Launch};
-use super::port;
+use super::launch::{self, DATA_PREFIX, Unready};
+use super::{nats, port};
 use crate::workspace::Workspace;
 use crate::{Error, Result, tools};
 
@@ -53,7 +53,7 @@ struct Record {
 
 impl Record {
     fn url(&self) -> String {
-        nats::url(self.port)
+        launch::url(self.port)
     }
 
     /// Tells whether the process is still the one that was started: the system may have given its id to another one.
@@ -115,17 +115,17 @@ impl Place {
     }
 
     fn start(&self, binary: &Path) -> Result<Record> {
-        let data = nats::new_data()?;
+        let data = launch::new_data()?;
         let port = port::free()?;
-        let mut server = nats::spawn(binary, port, data.path())?;
-        let pid = i32::try_from(server.id()).map_err(|e| Error::Broker(e.to_string()))?;
-        let record = Record { pid, port, data: data.path().to_owned() };
-        // Written before it is ready, so that `down` finds it even if this command is interrupted here.
-        let started = self.write(&record).and_then(|()| {
-            nats::await_ready(&mut server, port, data.path())
-                .map_err(|(Launch::Ended(error) | Launch::Other(error))| error)
-        });
-        if let Err(error) = started {
+        // Written before the server begins, so that `down` finds it even if this command is interrupted.
+        let (mut server, record) = launch::start(binary, port, data.path(), |server| {
+            let pid = i32::try_from(server.id()).map_err(|e| Error::Broker(e.to_string()))?;
+            let record = Record { pid, port, data: data.path().to_owned() };
+            self.write(&record).map(|()| record)
+        })?;
+        if let Err(Unready::Ended(error) | Unready::Other(error)) =
+            launch::await_ready(&mut server, port, data.path())
+        {
             let _ = server.kill();
             let _ = server.wait();
             let _ = fs::remove_file(self.file());
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_process_that_only_bears_the_id_is_not_touched() {
         let (_folder, place) = place();
-        let data = nats::new_data().unwrap();
+        let data = launch::new_data().unwrap();
         let mut stranger = Command::new("sleep").arg("600").spawn().unwrap();
         let pid = i32::try_from(stranger.id()).unwrap();
         let record = Record { pid, port: 1, data: data.path().to_owned() };

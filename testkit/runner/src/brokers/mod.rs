@@ -10,6 +10,7 @@
 //! runs until `brokers down`, which may be another process.
 
 mod detached;
+mod launch;
 pub mod nats;
 mod port;
 mod ready;

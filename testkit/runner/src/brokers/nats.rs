@@ -1,15 +1,14 @@
 //! A NATS server with JetStream.
 
 use std::env;
-use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Child;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tempfile::TempDir;
 
+use super::launch::{self, Unready};
 use super::watch::Watch;
 use super::{port, ready};
 use crate::workspace::Workspace;
@@ -20,17 +19,11 @@ pub use super::ready::Greeting;
 /// The variable that names a running server.
 pub const URL_VARIABLE: &str = "CONSIGN_NATS_URL";
 
-/// How long a server may take until JetStream answers.
-const READY_WITHIN: Duration = Duration::from_secs(20);
-
 /// How long one question to a server may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often another port is tried when the server ends at once.
 const PORTS_TRIED: usize = 5;
-
-/// What the names of all data folders begin with.
-pub(super) const DATA_PREFIX: &str = "consign-nats-";
 
 /// A server to use, and whether it can be controlled.
 #[derive(Debug)]
@@ -111,13 +104,8 @@ pub struct Nats {
     binary: PathBuf,
     port: u16,
     data: TempDir,
-    process: Option<Process>,
-}
-
-#[derive(Debug)]
-struct Process {
-    server: Child,
     watch: Watch,
+    process: Option<Child>,
 }
 
 impl Nats {
@@ -136,13 +124,15 @@ impl Nats {
     pub fn start_from(binary: &Path) -> Result<Self> {
         let mut tried = 1;
         loop {
+            let data = launch::new_data()?;
+            let watch = Watch::over(data.path())?;
             let mut server =
-                Self { binary: binary.to_owned(), port: port::free()?, data: new_data()?, process: None };
+                Self { binary: binary.to_owned(), port: port::free()?, data, watch, process: None };
             match server.launch() {
                 Ok(()) => return Ok(server),
                 // Most likely someone took the port in between.
-                Err(Launch::Ended(_)) if tried < PORTS_TRIED => tried += 1,
-                Err(Launch::Ended(error) | Launch::Other(error)) => return Err(error),
+                Err(Unready::Ended(_)) if tried < PORTS_TRIED => tried += 1,
+                Err(Unready::Ended(error) | Unready::Other(error)) => return Err(error),
             }
         }
     }
@@ -150,7 +140,7 @@ impl Nats {
     /// Returns the URL.
     #[must_use]
     pub fn url(&self) -> String {
-        url(self.port)
+        launch::url(self.port)
     }
 
     /// Returns the port, which stays the same over restarts.
@@ -170,8 +160,8 @@ impl Nats {
     /// # Errors
     /// If the system does not say.
     pub fn is_running(&mut self) -> Result<bool> {
-        let Some(process) = &mut self.process else { return Ok(false) };
-        let ended = process.server.try_wait().map_err(Error::io("asking for the server's state"))?.is_some();
+        let Some(server) = &mut self.process else { return Ok(false) };
+        let ended = server.try_wait().map_err(Error::io("asking for the server's state"))?.is_some();
         if ended {
             self.kill9()?;
         }
@@ -183,7 +173,12 @@ impl Nats {
     /// # Errors
     /// If the system refuses.
     pub fn kill9(&mut self) -> Result<()> {
-        self.process.take().map_or(Ok(()), Process::end)
+        let Some(mut server) = self.process.take() else { return Ok(()) };
+        let forgotten = self.watch.forget_server();
+        // Answers Ok for a process that has ended but was not reaped.
+        server.kill().map_err(Error::io("killing the server"))?;
+        server.wait().map_err(Error::io("waiting for the killed server"))?;
+        forgotten
     }
 
     /// Starts the process again on the same port and data, and waits until JetStream answers. A running one is killed
@@ -193,7 +188,7 @@ impl Nats {
     /// As [`start`](Self::start); the server is then not running, and may be restarted again.
     pub fn restart(&mut self) -> Result<()> {
         self.kill9()?;
-        self.launch().map_err(|(Launch::Ended(error) | Launch::Other(error))| error)
+        self.launch().map_err(|(Unready::Ended(error) | Unready::Other(error))| error)
     }
 
     /// Stops the process where it is: it keeps its connections and answers nothing, until [`thaw`](Self::thaw). On
@@ -219,119 +214,35 @@ impl Nats {
 
     fn signal(&mut self, signal: Signal) -> Result<Pid> {
         // Not reaped before the signal is sent, so its id cannot mean another process.
-        let process = self.process.as_ref().ok_or_else(not_running)?;
-        let pid = Pid::from_child(&process.server);
+        let server = self.process.as_ref().ok_or_else(not_running)?;
+        let pid = Pid::from_child(server);
         kill_process(pid, signal).map_err(|e| Error::io("signalling the server")(e.into()))?;
         Ok(pid)
     }
 
-    fn launch(&mut self) -> std::result::Result<(), Launch> {
-        let server = spawn(&self.binary, self.port, self.data.path()).map_err(Launch::Other)?;
-        let process = match Watch::over(&server, self.data.path()) {
-            Ok(watch) => self.process.insert(Process { server, watch }),
-            Err(error) => {
-                let mut server = server;
-                let _ = server.kill();
-                let _ = server.wait();
-                return Err(Launch::Other(error));
-            }
-        };
-        let ready = await_ready(&mut process.server, self.port, self.data.path());
+    fn launch(&mut self) -> std::result::Result<(), Unready> {
+        let data = self.data.path();
+        let watch = |server: &Child| self.watch.server(server);
+        let (server, ()) = launch::start(&self.binary, self.port, data, watch).map_err(Unready::Other)?;
+        let ready = launch::await_ready(self.process.insert(server), self.port, data);
         if ready.is_err() {
             // The first error is the one to tell.
             let _ = self.kill9();
         }
-        ready.map(drop)
+        ready
     }
 }
 
 impl Drop for Nats {
     fn drop(&mut self) {
-        // The data goes with its folder, after the process.
+        // The data goes with its folder, after this.
         let _ = self.kill9();
-    }
-}
-
-impl Process {
-    fn end(mut self) -> Result<()> {
         self.watch.dismiss();
-        // Answers Ok for a process that has ended but was not reaped.
-        self.server.kill().map_err(Error::io("killing the server"))?;
-        self.server.wait().map(drop).map_err(Error::io("waiting for the killed server"))
     }
 }
 
 fn not_running() -> Error {
     Error::Broker("the NATS server does not run".into())
-}
-
-/// Why a launch failed.
-pub(super) enum Launch {
-    /// The process ended before it was ready.
-    Ended(Error),
-    /// Anything else.
-    Other(Error),
-}
-
-pub(super) fn url(port: u16) -> String {
-    format!("nats://127.0.0.1:{port}")
-}
-
-pub(super) fn new_data() -> Result<TempDir> {
-    tempfile::Builder::new().prefix(DATA_PREFIX).tempdir().map_err(Error::io("creating a temporary folder"))
-}
-
-/// The name by which a server is known to be the one with this data: another one may sit on the same port.
-fn name(data: &Path) -> String {
-    data.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Starts the process in a process group of its own.
-pub(super) fn spawn(binary: &Path, port: u16, data: &Path) -> Result<Child> {
-    let log = data.join("server.log");
-    let failed = || Error::io(format!("opening {}", log.display()));
-    let out = File::options().create(true).append(true).open(&log).map_err(failed())?;
-    let err = out.try_clone().map_err(failed())?;
-    Command::new(binary)
-        .args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-n", &name(data), "-sd"])
-        .arg(data)
-        .stdin(Stdio::null())
-        .stdout(out)
-        .stderr(err)
-        .process_group(0)
-        .spawn()
-        .map_err(Error::io(format!("starting {}", binary.display())))
-}
-
-/// Waits until JetStream of this very server answers, the process ends, or time is up.
-pub(super) fn await_ready(
-    server: &mut Child,
-    port: u16,
-    data: &Path,
-) -> std::result::Result<Greeting, Launch> {
-    let until = Instant::now() + READY_WITHIN;
-    let failed =
-        |why: String| Error::Broker(format!("the NATS server {why}; its log ends:\n{}", log_end(data)));
-    loop {
-        let ended =
-            server.try_wait().map_err(|e| Launch::Other(Error::io("asking for the server's state")(e)))?;
-        if let Some(status) = ended {
-            return Err(Launch::Ended(failed(format!("ended before it was ready ({status})"))));
-        }
-        match ready::jetstream(&format!("127.0.0.1:{port}"), PATIENCE) {
-            Ok(greeting) if greeting.server_name == name(data) => return Ok(greeting),
-            _ if Instant::now() >= until => {
-                return Err(Launch::Other(failed(format!("was not ready within {READY_WITHIN:?}"))));
-            }
-            _ => std::thread::sleep(Duration::from_millis(10)),
-        }
-    }
-}
-
-fn log_end(data: &Path) -> String {
-    let log = fs::read_to_string(data.join("server.log")).unwrap_or_default();
-    let lines: Vec<_> = log.lines().collect();
-    lines[lines.len().saturating_sub(10)..].join("\n")
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub fn test(workspace: &Workspace, fast: bool) -> Result<()> {
     }
     let Tally { passed, failed, .. } = tally;
     println!("{passed} passed, {failed} failed");
-    if failed == 0 { Ok(()) } else { Err(Error::Command("a step failed".into())) }
+    if failed == 0 { Ok(()) } else { Err(Error::Reported(failed)) }
 }
 
 fn names(steps: &[Step]) -> Vec<&'static str> {
