@@ -1,0 +1,78 @@
+//! How everything is.
+
+use std::fmt;
+
+use consign_core_api::spi::ConnectionHealth;
+use consign_core_api::{DestinationName, GroupName, TransportName};
+
+use crate::core::Core;
+
+/// How everything is: alive, ready, and each transport and consumer.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Health {
+    /// Nothing is stuck for good: restarting the process would not help.
+    pub live: bool,
+    /// Work is taken and done: every transport is up, no consumer stands still, nothing is shut down.
+    pub ready: bool,
+    /// Each transport.
+    pub transports: Vec<(TransportName, ConnectionHealth)>,
+    /// Each consumer.
+    pub consumers: Vec<ConsumerHealth>,
+    /// How many publishes are in flight.
+    pub publishes_in_flight: u64,
+    /// How many bytes are charged for publishes.
+    pub bytes_in_flight: u64,
+}
+
+/// How a consumer is.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ConsumerHealth {
+    /// What it consumes.
+    pub destination: DestinationName,
+    /// Its group.
+    pub group: GroupName,
+    /// It runs.
+    pub running: bool,
+    /// How many ordering units stand still, unsettled, until somebody looks.
+    pub halted_units: usize,
+}
+
+impl ConsumerHealth {
+    pub(crate) const fn new(
+        destination: DestinationName,
+        group: GroupName,
+        running: bool,
+        halted_units: usize,
+    ) -> Self {
+        Self { destination, group, running, halted_units }
+    }
+}
+
+impl Health {
+    pub(crate) async fn of(core: &Core) -> Self {
+        let mut transports = Vec::with_capacity(core.connections.len());
+        for (name, connection) in &core.connections {
+            transports.push((name.clone(), connection.health().await));
+        }
+        let consumers = core.consumers.health();
+        let stopped = core.stop.is_cancelled();
+        let standing = consumers.iter().any(|consumer| consumer.halted_units > 0);
+        let usage = core.admission.usage();
+        Self {
+            live: !stopped,
+            ready: !stopped && !standing && transports.iter().all(|(_, health)| health.is_up()),
+            transports,
+            consumers,
+            publishes_in_flight: usage.in_flight(),
+            bytes_in_flight: usage.bytes(),
+        }
+    }
+}
+
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "live: {}, ready: {}", self.live, self.ready)
+    }
+}
