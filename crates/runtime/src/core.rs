@@ -126,8 +126,9 @@ impl Core {
             turn,
             attempts: consign_core_api::outcome::AttemptLog::new(),
             started,
+            deadline,
         };
-        let pending = match self.slab.insert(entry, deadline) {
+        let pending = match self.slab.insert(entry) {
             Ok(pending) => pending,
             Err(_) => {
                 let failure = Failure::new(

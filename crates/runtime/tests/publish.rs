@@ -354,3 +354,63 @@ async fn dropping_the_last_handle_tells_the_observers_what_had_no_verdict() {
     assert!(receipt.await.is_ambiguous());
     assert!(publish.publish(message()).await.is_rejected());
 }
+
+fn deduplicating() -> Manual {
+    Manual { window: Some(Duration::from_secs(120)), ..Manual::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_of_unknown_end_is_repeated_under_the_same_id_where_the_broker_deduplicates() {
+    let bench = start(deduplicating(), PLAIN).await;
+    let receipt = publisher(&bench).submit(message()).await.unwrap();
+    for (resend, answer) in [(false, unknown()), (true, accepted())] {
+        while bench.manual.waiting() == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let (request, completion) = bench.manual.next();
+        assert_eq!((request.resend, request.message.id()), (resend, Some(&id("m-1"))));
+        assert!(completion.hand_over());
+        completion.resolve(answer);
+    }
+    let PublishOutcome::Confirmed(confirmation) = receipt.await else { panic!("not confirmed") };
+    assert_eq!((confirmation.attempts().get(), confirmation.duplicate()), (2, Duplicate::Possible));
+    assert_eq!(bench.notes.lines(), ["confirmed"]);
+    assert_eq!(in_flight(&bench).await, (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_after_an_attempt_of_unknown_end_stays_ambiguous() {
+    let bench = start(deduplicating(), PLAIN).await;
+    let receipt = publisher(&bench).submit(message()).await.unwrap();
+    let (_, completion) = bench.manual.next();
+    assert!(completion.hand_over());
+    completion.resolve(unknown());
+    while bench.manual.waiting() == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let (_, completion) = bench.manual.next();
+    // Never handed over: this attempt is certainly absent, the first one is not.
+    drop(completion);
+    assert!(receipt.await.is_ambiguous());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_ends_repeated_attempts_and_none_is_made_on_an_ordered_destination() {
+    let bench = start(deduplicating(), &PLAIN.replace("\"2s\"", "\"60ms\"")).await;
+    let receipt = publisher(&bench).submit(message()).await.unwrap();
+    let (_, completion) = bench.manual.next();
+    assert!(completion.hand_over());
+    completion.resolve(unknown());
+    tokio::time::sleep(Duration::from_millis(55)).await;
+    let (_, completion) = bench.manual.next();
+    assert!(completion.hand_over());
+    assert_eq!(receipt.await.failure().unwrap().code(), "CONFIRMATION_TIMED_OUT");
+
+    let ordered = PLAIN.replace("\"NONE\"", "\"KEY\"\nkey = { from = \"message\" }");
+    let bench = start(deduplicating(), &ordered).await;
+    let receipt = publisher(&bench).submit(message().key("k")).await.unwrap();
+    let (_, completion) = bench.manual.next();
+    assert!(completion.hand_over());
+    completion.resolve(unknown());
+    assert_eq!(receipt.await.failure().unwrap().code(), "TEST");
+}

@@ -22,6 +22,8 @@ pub(crate) struct Entry {
     pub(crate) attempts: AttemptLog,
     /// When the caller called.
     pub(crate) started: Moment,
+    /// When the verdict is due.
+    pub(crate) deadline: Moment,
 }
 
 /// What stays in a slot whose verdict was given while the client may still hold the bytes.

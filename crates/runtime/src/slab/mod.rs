@@ -6,6 +6,7 @@
 
 mod cell;
 mod pending;
+mod resend;
 mod sink;
 mod sweep;
 mod word;
@@ -49,8 +50,8 @@ struct FreeList {
 
 struct Slot {
     word: Word,
-    /// In nanoseconds of the clock.
-    deadline: AtomicU64,
+    /// When the deadline task looks at it next, in nanoseconds of the clock: at its deadline or at another attempt.
+    due: AtomicU64,
     cell: Mutex<Cell>,
 }
 
@@ -72,7 +73,8 @@ impl PublishSlab {
     }
 
     /// Puts a publish into a slot; gives it back if every slot is held.
-    pub(crate) fn insert(self: &Arc<Self>, entry: Entry, deadline: Moment) -> Result<Pending, Box<Entry>> {
+    pub(crate) fn insert(self: &Arc<Self>, entry: Entry) -> Result<Pending, Box<Entry>> {
+        let due = nanos(entry.deadline);
         let index = {
             let mut free = lock(&self.free);
             if let Some(index) = free.reusable.pop() {
@@ -89,13 +91,17 @@ impl PublishSlab {
             let mut cell = lock(&slot.cell);
             *cell = Cell::occupied(entry);
         }
-        let nanos = u64::try_from(deadline.since_start().as_nanos()).unwrap_or(NEVER - 1).min(NEVER - 1);
         let generation = slot.word.occupy();
-        slot.deadline.store(nanos, Ordering::SeqCst);
-        if nanos < self.next_wake.load(Ordering::SeqCst) {
+        self.schedule(slot, due);
+        Ok(Pending::new(Arc::clone(self), word::key(generation, index)))
+    }
+
+    /// Has the deadline task look at a slot at that time.
+    fn schedule(&self, slot: &Slot, due: u64) {
+        slot.due.store(due, Ordering::SeqCst);
+        if due < self.next_wake.load(Ordering::SeqCst) {
             self.wake.notify_one();
         }
-        Ok(Pending::new(Arc::clone(self), word::key(generation, index)))
     }
 
     /// Returns the clock.
@@ -130,7 +136,7 @@ impl PublishSlab {
             return None;
         }
         let residue = cell.clear();
-        slot.deadline.store(NEVER, Ordering::SeqCst);
+        slot.due.store(NEVER, Ordering::SeqCst);
         if let Some((_, index)) = word::parts(key) {
             slot.word.free();
             lock(&self.free).reusable.push(index);
@@ -154,8 +160,13 @@ impl std::fmt::Debug for PublishSlab {
 
 impl Slot {
     const fn empty() -> Self {
-        Self { word: Word::new(), deadline: AtomicU64::new(NEVER), cell: Mutex::new(Cell::empty()) }
+        Self { word: Word::new(), due: AtomicU64::new(NEVER), cell: Mutex::new(Cell::empty()) }
     }
+}
+
+/// Returns a moment in nanoseconds, at most one below `NEVER`.
+fn nanos(moment: Moment) -> u64 {
+    u64::try_from(moment.since_start().as_nanos()).unwrap_or(NEVER - 1).min(NEVER - 1)
 }
 
 /// Locks; a panic elsewhere leaves values whole here, since no critical section of this module can panic halfway.

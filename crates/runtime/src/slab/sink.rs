@@ -69,6 +69,11 @@ impl PublishSlab {
     /// Takes an adapter's answer; `None` is a completion dropped without one. Returns whom to wake.
     fn answer(&self, key: SlotKey, reply: Option<PublishReply>) -> Option<Waker> {
         let (slot, generation) = self.find(key)?;
+        if !matches!(reply, Some(PublishReply::Accepted(_) | PublishReply::Refused(_)))
+            && self.try_again_later(slot, generation, reply.as_ref())
+        {
+            return None;
+        }
         match slot.word.claim(generation, None) {
             Claim::Won(before) => {
                 let reply = reply.unwrap_or_else(|| PublishReply::dropped(before == Phase::HandedOver));

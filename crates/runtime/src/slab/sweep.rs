@@ -11,7 +11,7 @@ use consign_core_api::time::Moment;
 use consign_core_api::{Code, DestinationName, Failure, FailureCategory, MessageId};
 
 use super::word::{Claim, Phase};
-use super::{NEVER, PublishSlab, Slot, lock, word};
+use super::{NEVER, PublishSlab, Slot, lock, nanos, word};
 use crate::codes;
 
 /// Why the runtime gives a verdict itself.
@@ -55,19 +55,17 @@ pub(crate) async fn run_deadlines(slab: Arc<PublishSlab>, stop: tokio_util::sync
 
 impl PublishSlab {
     /// Gives the verdict on everything that is due and returns the earliest deadline left. O(slots ever used at once).
-    fn expire(&self, now: Moment) -> u64 {
-        let now = u64::try_from(now.since_start().as_nanos()).unwrap_or(NEVER - 1);
+    fn expire(self: &Arc<Self>, now: Moment) -> u64 {
         let mut earliest = NEVER;
         self.each(|slot, key| {
-            let deadline = slot.deadline.load(Ordering::SeqCst);
-            if deadline > now {
-                earliest = earliest.min(deadline);
-            } else if slot
-                .deadline
-                .compare_exchange(deadline, NEVER, Ordering::SeqCst, Ordering::SeqCst)
-                .is_ok()
-            {
-                drop(self.give_up(slot, key, Reason::Deadline));
+            let due = slot.due.load(Ordering::SeqCst);
+            if due > nanos(now) {
+                earliest = earliest.min(due);
+            } else if slot.due.compare_exchange(due, NEVER, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+                match self.send_again(slot, key, now) {
+                    Some(next) => earliest = earliest.min(next),
+                    None => drop(self.give_up(slot, key, Reason::Deadline)),
+                }
             }
         });
         earliest
@@ -101,7 +99,7 @@ impl PublishSlab {
         let (destination, id, before) = entry;
         let unresolved = |ambiguous| Unresolved { destination: destination.name().clone(), id, ambiguous };
         if let Claim::Won(_) = slot.word.claim(generation, Some(Phase::Queued)) {
-            // The adapter still holds the completion; it drops it when `hand_over` tells it `false`.
+            // If the adapter still holds the completion, it drops it when `hand_over` tells it `false`.
             wake(self.conclude(slot, key, true, None, || not_sent(reason)));
             return Some(unresolved(before));
         }

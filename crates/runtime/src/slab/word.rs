@@ -66,6 +66,13 @@ impl Word {
         self.0.compare_exchange(queued, handed, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
+    /// Takes a publish that was handed over back to `Queued`, for another attempt.
+    pub(super) fn requeue(&self, of: u32) -> bool {
+        let at = u64::from(of) << 8;
+        let (handed, queued) = (at | Phase::HandedOver as u64, at | Phase::Queued as u64);
+        self.0.compare_exchange(handed, queued, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
     /// Takes the slot to `Resolved` if it is in `only` (or, with `None`, in any phase before).
     pub(super) fn claim(&self, of: u32, only: Option<Phase>) -> Claim {
         let mut word = self.0.load(Ordering::SeqCst);

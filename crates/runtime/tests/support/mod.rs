@@ -27,6 +27,7 @@ pub struct Manual {
     pub queue: Arc<Mutex<VecDeque<(PublishRequest, Completion<PublishReply>)>>>,
     pub withdrawn: Arc<AtomicBool>,
     pub unpipelined: bool,
+    pub window: Option<Duration>,
     pub closed: Arc<AtomicBool>,
 }
 
@@ -74,6 +75,9 @@ impl Transport for Manual {
             .delivery_count(DeliveryCount::Counted)
             .headers(HeaderModel::FULL)
             .tombstones(true);
+        if let Some(window) = self.window {
+            all = all.deduplication_window(window);
+        }
         for capability in Capability::ALL {
             all = all.native(capability, "");
         }
