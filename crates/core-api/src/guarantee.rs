@@ -3,10 +3,10 @@
 //! There is no exactly-once and no global order: no broker gives either once external side effects count, so no
 //! name here claims them.
 //!
-//! ```compile_fail
+//! ```compile_fail,E0599
 //! let _ = consign_core_api::DeliveryGuarantee::ExactlyOnce;
 //! ```
-//! ```compile_fail
+//! ```compile_fail,E0599
 //! let _ = consign_core_api::OrderingScope::Global;
 //! ```
 

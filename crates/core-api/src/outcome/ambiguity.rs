@@ -8,7 +8,7 @@ use crate::failure::Failure;
 ///
 /// It carries no evidence, because there is none:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// fn look(ambiguity: &consign_core_api::Ambiguity) { let _ = ambiguity.evidence(); }
 /// ```
 #[derive(Debug, Clone)]

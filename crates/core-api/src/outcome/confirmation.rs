@@ -23,8 +23,12 @@ pub enum Duplicate {
 ///
 /// It cannot be made by hand, only from an acceptance that an adapter reported:
 ///
-/// ```compile_fail
-/// let forged = consign_core_api::Confirmation { attempts: 1 };
+/// ```compile_fail,E0451
+/// use consign_core_api::{Attempt, Confirmation, outcome::{ConfirmationEvidence, Duplicate}};
+/// fn forge(evidence: ConfirmationEvidence, duplicate: Duplicate) -> Confirmation {
+///     let (attempts, elapsed) = (Attempt::FIRST, std::time::Duration::ZERO);
+///     Confirmation { evidence, position: None, duplicate, attempts, elapsed }
+/// }
 /// ```
 #[derive(Debug, Clone)]
 pub struct Confirmation {

@@ -1,7 +1,11 @@
 //! The three ways in which a publish ends.
 //!
-//! None of them can be made by hand: a [`Confirmation`] comes only from an acceptance that an adapter reported,
-//! and the verdict over several attempts follows one rule, in [`AttemptLog`].
+//! A [`Confirmation`] and an [`Ambiguity`] cannot be made by hand, nor can a [`Rejection`] that names the broker: they
+//! come only from what an adapter reported through [`spi`](crate::spi), and the verdict over several attempts follows one
+//! rule, in [`AttemptLog`]. [`Rejection::not_transmitted`] is open to all, because whoever did not send knows that.
+//!
+//! The types prevent mistakes, not lies. The seam is public, so that anybody can write an adapter; code that poses as one
+//! can report an acceptance that never was. What an adapter reports is proven by the contract suite, not by the compiler.
 
 mod ambiguity;
 mod attempts;

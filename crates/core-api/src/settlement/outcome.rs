@@ -28,6 +28,8 @@ impl fmt::Display for SettlementLevel {
 }
 
 /// What the broker said of a settlement.
+///
+/// Only an adapter states it, and vouches for it: it is worth what the adapter's tests against the broker are worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SettlementEvidence {
     level: SettlementLevel,

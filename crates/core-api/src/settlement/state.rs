@@ -1,14 +1,16 @@
 //! The states of one delivery. A transition consumes the state before it, so that nothing is settled twice or
 //! before its time:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0599
 //! use consign_core_api::settlement::state::Processing;
 //! fn too_early(processing: Processing) { let _ = processing.settle(); }
 //! ```
-//! ```compile_fail
+//! ```compile_fail,E0382
 //! use consign_core_api::settlement::state::HandlerSucceeded;
 //! fn twice(done: HandlerSucceeded) { let _ = done.settle(); let _ = done.settle(); }
 //! ```
+//! This guards the runtime against its own mistakes, from one [`Received`] on. It does not guard a delivery against code
+//! that holds its token, because a life can be started from a token more than once; that is why no handler is given one.
 
 use super::{SettledBecause, SettlementOutcome, SettlementUnknown};
 use crate::failure::Failure;
@@ -61,7 +63,7 @@ pub struct SettlePermit {
 }
 
 impl Received {
-    /// Starts the life of a delivery.
+    /// Starts the life of a delivery. The runtime calls it, once for each token that it was delivered.
     pub const fn new(token: DeliveryToken) -> Self {
         Self(token)
     }
@@ -154,12 +156,13 @@ impl Failed {
         self.token
     }
 
-    /// Tries again in place.
-    pub const fn retry(&self) -> Received {
+    /// Tries again in place. The failure is forgotten; clone it before if it is still needed.
+    pub fn retry(self) -> Received {
         Received(self.token)
     }
 
-    /// Settles because a copy is CONFIRMED elsewhere. The confirmation is the proof.
+    /// Settles because a copy is CONFIRMED elsewhere. The confirmation is the proof; that it is the one of this
+    /// delivery's copy is for the caller to see to.
     pub fn copied(self, _copy: &Confirmation) -> (SettlementSending, SettlePermit) {
         sending(self.token, SettledBecause::Copied)
     }
@@ -241,11 +244,11 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_its_cause_through_a_retry() {
-        let failed = Received::new(TOKEN).decode().fail(failure());
-        assert_eq!(failed.failure().code(), "X");
-        assert_eq!(failed.retry().token(), TOKEN);
-        let (sending, _) = failed.discard();
+    fn a_failed_delivery_knows_why_and_goes_one_way() {
+        let failed = || Received::new(TOKEN).decode().fail(failure());
+        assert_eq!(failed().failure().code(), "X");
+        assert_eq!(failed().retry().token(), TOKEN);
+        let (sending, _) = failed().discard();
         assert_eq!(sending.because(), SettledBecause::Discarded);
     }
 }

@@ -5,6 +5,10 @@
 //! [`Subscription`] and [`Settler`]. Publishing and settling are *completion-based*: the call returns at once,
 //! and the [`Completion`] that came with it is resolved later, exactly once, from any thread.
 //!
+//! What an adapter reports is believed: an [`Acceptance`], a [`Refusal`] and a settlement's evidence become the outcome
+//! that the application acts on. None may be made without the broker's answer to that very request. No type can check
+//! this; the contract suite and its mutants do.
+//!
 //! Rules that hold for every method, unless it says otherwise:
 //! - The adapter never retries a publish or a settlement. Where a client does so by itself, the capabilities say so.
 //! - The adapter owns no publish timer. The runtime alone decides at the deadline.

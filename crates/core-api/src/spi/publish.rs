@@ -61,7 +61,8 @@ impl Reply for PublishReply {
     }
 }
 
-/// The broker's acceptance of one attempt. Only an adapter makes one.
+/// The broker's acceptance of one attempt. Only an adapter makes one, and only when the broker's answer names the
+/// attempt: every CONFIRMED rests on it, and no type can check it.
 #[derive(Debug, Clone)]
 pub struct Acceptance {
     evidence: ConfirmationEvidence,

@@ -1,0 +1,7 @@
+use consign_core_api::settlement::state::Processing;
+
+fn too_early(processing: Processing) {
+    let _ = processing.settle();
+}
+
+fn main() {}

@@ -1,0 +1,5 @@
+use consign_core_api::OrderingScope;
+
+const CLAIM: OrderingScope = OrderingScope::Global;
+
+fn main() {}

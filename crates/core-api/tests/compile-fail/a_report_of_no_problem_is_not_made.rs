@@ -1,0 +1,7 @@
+use consign_core_api::ConfigurationError;
+
+fn forge() -> ConfigurationError {
+    ConfigurationError { problems: Vec::new() }
+}
+
+fn main() {}

@@ -1,0 +1,5 @@
+use consign_core_api::DeliveryGuarantee;
+
+const CLAIM: DeliveryGuarantee = DeliveryGuarantee::ExactlyOnce;
+
+fn main() {}
