@@ -34,6 +34,15 @@ pub trait Transport: Send + Sync + 'static {
     /// Called only for set-ups that [`validate`](Self::validate) found no fault with.
     fn capabilities(&self, setup: &DestinationSetup) -> Capabilities;
 
+    /// Names what the destination occupies at the broker, where that is not just its logical name; empty, the default,
+    /// is the logical name alone. Pure. Two destinations of one transport that share a name are refused.
+    ///
+    /// Called only for set-ups that [`validate`](Self::validate) found no fault with.
+    fn physical_names(&self, setup: &DestinationSetup) -> Vec<String> {
+        let _ = setup;
+        Vec::new()
+    }
+
     /// Connects, within [`ConnectContext::timeout`]. Dropping the future ends the attempt and leaves nothing behind.
     ///
     /// # Errors
@@ -53,6 +62,10 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
 
     fn capabilities(&self, setup: &DestinationSetup) -> Capabilities {
         self.as_ref().capabilities(setup)
+    }
+
+    fn physical_names(&self, setup: &DestinationSetup) -> Vec<String> {
+        self.as_ref().physical_names(setup)
     }
 
     async fn connect(&self, context: ConnectContext) -> Result<Arc<dyn Connection>, TransportError> {
