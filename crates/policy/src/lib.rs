@@ -8,14 +8,18 @@
 //! | [`topology`] | whether retries and dead letters lead somewhere, and never in a circle |
 //! | [`negotiation`] | whether a broker can give what a profile asks |
 //! | [`plan()`] | all of it at once, with one report |
+//! | [`admission`] | whether a message may be sent now |
+//! | [`retry`] | what is done with a message that failed |
 
+pub mod admission;
 pub mod codes;
 pub mod negotiation;
 pub mod plan;
 pub mod profile;
+pub mod retry;
 pub mod topology;
 
-pub use plan::{AdmissionSetup, Catalog, Plan, plan};
+pub use plan::{Catalog, Plan, plan};
 pub use profile::{
     AdmissionSpec, ConsumerSpec, CopiesSpec, DestinationProfile, EvidenceSpec, HeaderName, JsonPointer,
     KeySource, KeySpec, Limit, MessageIdSource, MessageIdSpec, OnExhausted, ProfileSpec, ProfileSpecs,

@@ -2,7 +2,7 @@
 
 use consign_core_api::{Capabilities, DestinationName};
 
-use super::AdmissionSetup;
+use crate::admission::AdmissionLimits;
 use crate::profile::DestinationProfile;
 
 /// Every destination, validated and negotiated, and how retries and dead letters join them.
@@ -11,7 +11,7 @@ use crate::profile::DestinationProfile;
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     pub(super) destinations: Vec<Planned>,
-    pub(super) admission: AdmissionSetup,
+    pub(super) admission: AdmissionLimits,
 }
 
 /// One destination of a plan. The plan keeps them in the order of their names.
@@ -52,7 +52,7 @@ impl Plan {
 
     /// Returns the limits that all destinations share.
     #[must_use]
-    pub const fn admission(&self) -> &AdmissionSetup {
+    pub const fn admission(&self) -> &AdmissionLimits {
         &self.admission
     }
 

@@ -4,6 +4,8 @@
 //! each value is in its range, and no two contradict each other.
 
 mod destination;
+mod fields;
+mod rules;
 mod source;
 mod spec;
 
@@ -13,3 +15,7 @@ pub use spec::{
     AdmissionSpec, ConsumerSpec, CopiesSpec, EvidenceSpec, KeyFrom, KeySpec, Limit, MessageIdSpec,
     OnExhausted, ProfileSpec, ProfileSpecs, PublishSpec, RetrySpec,
 };
+
+pub(crate) use fields::{Checks, Fields, Role};
+pub(crate) use rules::{Hold, Subject, check as check_rules, worst_hold};
+pub(crate) use spec::Size;

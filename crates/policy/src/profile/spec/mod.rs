@@ -29,6 +29,7 @@ pub use publish::PublishSpec;
 pub use retry::RetrySpec;
 
 pub(crate) use humane::Size;
+pub(crate) use retry::ATTEMPTS;
 
 /// The raw profiles of all destinations, by name, and the limits that they share.
 ///
