@@ -1,0 +1,211 @@
+//! One subscription for the answers of every request of one kind.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Write as _;
+use std::num::NonZeroU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_nats::{Message, Subject, Subscriber};
+use consign_core_api::spi::{Completion, CompletionSink, SlotKey};
+use futures_util::{FutureExt as _, StreamExt as _};
+use tokio::time::Instant;
+
+use super::Exchange;
+
+/// How many answers are resolved at once, so that a waiting task is woken once for all of them.
+const BATCH: usize = 256;
+/// How often requests without an answer are looked for.
+const SWEEP: Duration = Duration::from_millis(500);
+/// How long after its verdict the answer to a request is still awaited: the residue. Then it is resolved as unanswered,
+/// which frees its slot; the client may still send it once it is connected again.
+const RESIDUE: Duration = Duration::from_secs(10);
+
+/// The requests that wait for an answer. Bounded by the runtime's slots: an entry leaves by its answer, or by a bound.
+pub(crate) struct Inbox<X: Exchange> {
+    /// With its last dot.
+    prefix: String,
+    waiting: Mutex<Waiting<X>>,
+}
+
+struct Waiting<X: Exchange> {
+    entries: HashMap<u64, Entry<X>>,
+    /// In the order of time, since every bound is the same.
+    bounds: VecDeque<(Instant, u64)>,
+    /// Entries whose verdict was not given yet.
+    live: usize,
+    closed: bool,
+}
+
+struct Entry<X: Exchange> {
+    done: Completion<X::Reply>,
+    context: X::Context,
+    given_up: bool,
+}
+
+impl<X: Exchange> Waiting<X> {
+    fn take(&mut self, key: u64) -> Option<Entry<X>> {
+        let entry = self.entries.remove(&key)?;
+        self.live -= usize::from(!entry.given_up);
+        Some(entry)
+    }
+}
+
+impl<X: Exchange> Inbox<X> {
+    /// Makes an inbox under a prefix that nobody else uses.
+    pub(crate) fn new(prefix: &str) -> Arc<Self> {
+        let waiting = Waiting { entries: HashMap::new(), bounds: VecDeque::new(), live: 0, closed: false };
+        Arc::new(Self { prefix: format!("{prefix}."), waiting: Mutex::new(waiting) })
+    }
+
+    /// Returns the subject to subscribe to.
+    pub(crate) fn wildcard(&self) -> String {
+        format!("{}*", self.prefix)
+    }
+
+    /// Returns the subject on which the answer to a request comes.
+    pub(crate) fn reply_to(&self, key: SlotKey) -> Subject {
+        let mut subject = String::with_capacity(self.prefix.len() + 16);
+        subject.push_str(&self.prefix);
+        // Writing to a string does not fail.
+        let _ = write!(subject, "{:x}", key.get());
+        Subject::from(subject)
+    }
+
+    /// Notes a request that is about to be sent. After the inbox was closed the request is given back.
+    pub(crate) fn expect(
+        &self,
+        done: Completion<X::Reply>,
+        context: X::Context,
+    ) -> Option<Completion<X::Reply>> {
+        let key = done.key().get().get();
+        let mut waiting = self.lock();
+        if waiting.closed {
+            return Some(done);
+        }
+        if let Some(patience) = X::PATIENCE {
+            waiting.bounds.push_back((Instant::now() + patience, key));
+        }
+        // A key is never used twice.
+        waiting.live += 1;
+        waiting.entries.insert(key, Entry { done, context, given_up: false });
+        None
+    }
+
+    /// Takes a request back that the client did not take.
+    pub(crate) fn forget(&self, key: SlotKey) -> Option<Completion<X::Reply>> {
+        self.lock().take(key.get().get()).map(|entry| entry.done)
+    }
+
+    /// The verdict over a request was given without its answer; it is still awaited for the residue.
+    pub(crate) fn given_up(&self, key: SlotKey) {
+        let key = key.get().get();
+        let mut waiting = self.lock();
+        // Also where it is not there: it may be between its hand-over and its entry.
+        waiting.bounds.push_back((Instant::now() + RESIDUE, key));
+        let newly =
+            waiting.entries.get_mut(&key).is_some_and(|entry| !std::mem::replace(&mut entry.given_up, true));
+        waiting.live -= usize::from(newly);
+    }
+
+    /// Returns how many requests wait whose verdict was not given yet.
+    pub(crate) fn live(&self) -> usize {
+        self.lock().live
+    }
+
+    /// Resolves everything that waits as unanswered, and takes nothing more. Idempotent.
+    pub(crate) fn close(&self) {
+        let entries = {
+            let mut waiting = self.lock();
+            waiting.closed = true;
+            waiting.live = 0;
+            waiting.bounds.clear();
+            std::mem::take(&mut waiting.entries)
+        };
+        let mut batch = Batch::<X>::default();
+        for (_, entry) in entries {
+            batch.add(entry.done, X::unanswered());
+        }
+        batch.resolve();
+    }
+
+    /// Receives answers until the subscription ends, which it does with the client.
+    pub(crate) async fn receive(self: Arc<Self>, mut answers: Subscriber) {
+        let mut sweep = tokio::time::interval(SWEEP);
+        sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut batch = Batch::<X>::default();
+        loop {
+            tokio::select! {
+                biased;
+                answer = answers.next() => {
+                    let Some(answer) = answer else { break };
+                    self.answered(&answer, &mut batch);
+                    while batch.len() < BATCH {
+                        let Some(Some(answer)) = answers.next().now_or_never() else { break };
+                        self.answered(&answer, &mut batch);
+                    }
+                }
+                _ = sweep.tick() => self.expire(Instant::now(), &mut batch),
+            }
+            batch.resolve();
+        }
+        self.close();
+    }
+
+    fn answered(&self, answer: &Message, batch: &mut Batch<X>) {
+        let key = answer.subject.strip_prefix(&self.prefix).and_then(|key| u64::from_str_radix(key, 16).ok());
+        let Some(key) = key.and_then(NonZeroU64::new) else { return };
+        let entry = self.lock().take(key.get());
+        if let Some(entry) = entry {
+            batch.add(entry.done, X::judge(&entry.context, answer));
+        }
+    }
+
+    fn expire(&self, now: Instant, batch: &mut Batch<X>) {
+        let mut waiting = self.lock();
+        while waiting.bounds.front().is_some_and(|(bound, _)| *bound <= now) {
+            let Some((_, key)) = waiting.bounds.pop_front() else { break };
+            if let Some(entry) = waiting.take(key) {
+                batch.add(entry.done, X::unanswered());
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting<X>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Replies that are resolved together. One connection serves one runtime, so its sink is nearly always the same.
+struct Batch<X: Exchange> {
+    sink: Option<Arc<dyn CompletionSink<X::Reply>>>,
+    replies: Vec<(SlotKey, X::Reply)>,
+}
+
+impl<X: Exchange> Default for Batch<X> {
+    fn default() -> Self {
+        Self { sink: None, replies: Vec::new() }
+    }
+}
+
+impl<X: Exchange> Batch<X> {
+    fn add(&mut self, done: Completion<X::Reply>, reply: X::Reply) {
+        let same = self.sink.as_ref().is_some_and(|sink| Arc::ptr_eq(sink, done.sink()));
+        if !same {
+            self.resolve();
+            self.sink = Some(Arc::clone(done.sink()));
+        }
+        done.into_batch(reply, &mut self.replies);
+    }
+
+    fn len(&self) -> usize {
+        self.replies.len()
+    }
+
+    fn resolve(&mut self) {
+        if let Some(sink) = self.sink.as_ref().filter(|_| !self.replies.is_empty()) {
+            sink.resolve(&mut self.replies);
+            self.replies.clear();
+        }
+    }
+}
