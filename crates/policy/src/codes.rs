@@ -1,4 +1,4 @@
-//! The codes of everything that keeps a set-up from starting before a broker is asked.
+//! The codes of this crate: what keeps a set-up from starting, what is not admitted, what ends retries.
 
 consign_core_api::codes! {
     PROFILE_SYNTAX:
@@ -70,4 +70,28 @@ consign_core_api::codes! {
     RETRY_DESTINATION_SHARED:
         "a retry destination is reached from more than one place",
         "give each origin retry destinations of its own";
+    MESSAGE_TOO_LARGE:
+        "a message is larger with its key and headers than its destination takes, or than the byte limit of admission allows",
+        "send less, or raise `publish.max_payload` and `admission.bytes`";
+    SHUTTING_DOWN:
+        "the library is being shut down and takes no new work of this kind",
+        "send the message through another instance";
+    DESTINATION_IN_FLIGHT_LIMIT_EXCEEDED:
+        "as many publishes of the destination are in flight as `publish.in_flight` allows",
+        "wait for outcomes before publishing more, or raise `publish.in_flight`";
+    IN_FLIGHT_LIMIT_EXCEEDED:
+        "as many messages or bytes are in flight in the whole process as admission allows, and none was returned in time",
+        "publish less at once, or raise `admission.in_flight`, `admission.bytes` or `admission.wait`";
+    ATTEMPTS_EXHAUSTED:
+        "a message failed as often as `retry.max_attempts` allows",
+        "look at the failure of the last attempt; allow more attempts if it goes away by itself";
+    NOT_RETRIED:
+        "a failure is of a kind that another attempt cannot mend, or the profile retries nothing",
+        "look at the failure itself";
+    DELIVERIES_EXHAUSTED:
+        "the broker delivered a message more often than `consumer.max_deliveries` allows",
+        "look for what ends the process or the handler without a result; the message was not handled again";
+    HOLD_EXHAUSTED:
+        "another attempt in place would outlast the settlement deadline, which is not extended, and giving the message back would break its order",
+        "set `consumer.extend`, lengthen `consumer.settlement_deadline`, or retry sooner";
 }
