@@ -9,6 +9,9 @@ use crate::{Error, Result, process};
 const DENY_VERSION: &str = "0.20.2";
 const NATS_VERSION: &str = "2.15.3";
 
+/// What the names of the folders begin with in which tools are built.
+const SCRATCH_PREFIX: &str = "building-";
+
 /// Returns the path of cargo-deny and builds it first if it is not there (a few minutes on two cores).
 ///
 /// # Errors
@@ -67,9 +70,15 @@ fn ensure(
     if tool.is_file() {
         return Ok(tool);
     }
+    // Left by an installation that was killed.
+    for stale in fs::read_dir(&home).map_err(Error::io(format!("reading {}", home.display())))?.flatten() {
+        if stale.file_name().to_string_lossy().starts_with(SCRATCH_PREFIX) {
+            let _ = fs::remove_dir_all(stale.path());
+        }
+    }
     eprintln!("installing {name} {version} into {} (once)", home.display());
     let scratch = tempfile::Builder::new()
-        .prefix("building-")
+        .prefix(SCRATCH_PREFIX)
         .tempdir_in(&home)
         .map_err(Error::io(format!("creating a folder in {}", home.display())))?;
     let built = build(scratch.path())?;
@@ -87,6 +96,7 @@ pub(crate) fn lock(path: &Path) -> Result<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -95,18 +105,37 @@ mod tests {
     fn a_tool_is_built_once_even_by_several_threads_and_then_reused() {
         let tools = tempfile::tempdir().unwrap();
         let built = AtomicUsize::new(0);
+        let together = Barrier::new(4);
         let build = |folder: &Path| {
             built.fetch_add(1, Ordering::SeqCst);
+            // Long enough for the others to come and find no tool.
+            std::thread::sleep(std::time::Duration::from_millis(50));
             fs::write(folder.join("made"), "x").unwrap();
             Ok(folder.join("made"))
         };
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| ensure(tools.path(), "t", "1", build).unwrap());
+                scope.spawn(|| {
+                    together.wait();
+                    ensure(tools.path(), "t", "1", build).unwrap()
+                });
             }
         });
         assert_eq!(ensure(tools.path(), "t", "1", build).unwrap(), tools.path().join("t-1/t"));
         assert_eq!(built.into_inner(), 1);
+    }
+
+    #[test]
+    fn what_a_killed_installation_left_is_removed_by_the_next() {
+        let tools = tempfile::tempdir().unwrap();
+        let left = tools.path().join("t-1/building-x");
+        fs::create_dir_all(&left).unwrap();
+        let build = |folder: &Path| {
+            fs::write(folder.join("t"), "x").unwrap();
+            Ok(folder.join("t"))
+        };
+        ensure(tools.path(), "t", "1", build).unwrap();
+        assert!(!left.exists());
     }
 
     #[test]

@@ -264,7 +264,7 @@ mod tests {
     fn a_process_that_only_bears_the_id_is_not_touched() {
         let (_folder, place) = place();
         let data = launch::new_data().unwrap();
-        let mut stranger = Command::new("sleep").arg("600").spawn().unwrap();
+        let mut stranger = Command::new("sleep").arg("30").spawn().unwrap();
         let pid = i32::try_from(stranger.id()).unwrap();
         let record = Record { pid, port: 1, data: data.path().to_owned() };
         place.write(&record).unwrap();

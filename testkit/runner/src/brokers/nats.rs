@@ -317,6 +317,31 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn every_thread_stands_when_freeze_returns() {
+        let mut server = Nats::start().unwrap();
+        let tasks = format!("/proc/{}/task", server.process.as_ref().unwrap().id());
+        for _ in 0..100 {
+            server.freeze().unwrap();
+            for task in std::fs::read_dir(&tasks).unwrap() {
+                let stat = std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
+                let state = stat.rsplit_once(')').unwrap().1.trim_start().chars().next();
+                assert_eq!(state, Some('T'), "{stat}");
+            }
+            server.thaw().unwrap();
+        }
+    }
+
+    #[test]
+    fn another_server_on_the_same_port_is_not_taken_for_ours() {
+        let other = Nats::start().unwrap();
+        let data = launch::new_data().unwrap();
+        let mut ours = std::process::Command::new("sleep").arg("0.2").spawn().unwrap();
+        let ready = launch::await_ready(&mut ours, other.port(), data.path());
+        assert!(matches!(ready, Err(Unready::Ended(_))));
+    }
+
+    #[test]
     fn after_a_panic_the_server_and_its_data_are_gone() {
         let (sender, receiver) = std::sync::mpsc::channel();
         let panicked = std::thread::spawn(move || {

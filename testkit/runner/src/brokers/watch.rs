@@ -75,8 +75,9 @@ impl Watch {
 mod tests {
     use super::*;
 
+    /// A stand-in for a server, which ends by itself if a test fails.
     fn sleeper() -> Child {
-        Command::new("sleep").arg("600").spawn().unwrap()
+        Command::new("sleep").arg("30").spawn().unwrap()
     }
 
     /// What the end of this process would do, and the watcher's answer to it.
