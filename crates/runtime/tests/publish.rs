@@ -395,7 +395,7 @@ async fn a_refusal_after_an_attempt_of_unknown_end_stays_ambiguous() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_ends_repeated_attempts_and_none_is_made_on_an_ordered_destination() {
+async fn the_deadline_ends_repeated_attempts_and_none_is_made_where_order_or_at_most_once_forbids_it() {
     let bench = start(deduplicating(), &PLAIN.replace("\"2s\"", "\"60ms\"")).await;
     let receipt = publisher(&bench).submit(message()).await.unwrap();
     let (_, completion) = bench.manual.next();
@@ -407,10 +407,12 @@ async fn the_deadline_ends_repeated_attempts_and_none_is_made_on_an_ordered_dest
     assert_eq!(receipt.await.failure().unwrap().code(), "CONFIRMATION_TIMED_OUT");
 
     let ordered = PLAIN.replace("\"NONE\"", "\"KEY\"\nkey = { from = \"message\" }");
-    let bench = start(deduplicating(), &ordered).await;
-    let receipt = publisher(&bench).submit(message().key("k")).await.unwrap();
-    let (_, completion) = bench.manual.next();
-    assert!(completion.hand_over());
-    completion.resolve(unknown());
-    assert_eq!(receipt.await.failure().unwrap().code(), "TEST");
+    for profiles in [ordered, PLAIN.replace("AT_LEAST_ONCE", "AT_MOST_ONCE")] {
+        let bench = start(deduplicating(), &profiles).await;
+        let receipt = publisher(&bench).submit(message().key("k")).await.unwrap();
+        let (_, completion) = bench.manual.next();
+        assert!(completion.hand_over());
+        completion.resolve(unknown());
+        assert_eq!(receipt.await.failure().unwrap().code(), "TEST");
+    }
 }

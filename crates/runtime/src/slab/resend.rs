@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use consign_core_api::spi::{Completion, CompletionSink, PublishReply, PublishRequest, Reply, SlotKey};
 use consign_core_api::time::Moment;
-use consign_core_api::{Capability, OrderingScope};
+use consign_core_api::{Capability, DeliveryGuarantee, OrderingScope};
 
 use super::cell::Entry;
 use super::{PublishSlab, Slot, lock, nanos};
@@ -54,7 +54,7 @@ impl PublishSlab {
 }
 
 /// Tells when another attempt makes sense: the broker deduplicates by an id that the message has, the attempts stay
-/// within its window and before the deadline, and no order can suffer.
+/// within its window and before the deadline, no order can suffer, and the profile does not forbid a second sending.
 ///
 /// On an ordered destination a later message of the unit may have been handed over meanwhile, so none is made.
 fn next_attempt(entry: &Entry, now: Moment) -> Option<Moment> {
