@@ -11,7 +11,7 @@ use consign_core_api::spi::{Completion, DeliveryToken, SettlementReply, Settler,
 use consign_core_api::time::LONGEST;
 use tokio::time::Instant;
 
-use crate::broker::{ConnectionState, DestinationState, Inner, MemberId, WakeList};
+use crate::broker::{ConnectionState, DestinationState, Faults, Inner, MemberId, WakeList};
 use crate::outcome::{self, Cut};
 use crate::script::SettleFault;
 
@@ -61,6 +61,9 @@ impl Settler for InMemorySettler {
         let (member, token) = (self.member, permit.token());
         self.answer(done, |inner, now, wakes| {
             let group = &mut inner.model.groups.get_mut(self.group)?.1;
+            if matches!(inner.faults, Faults::None) {
+                return Some(outcome::settled(group.settle(member, token, now, wakes)));
+            }
             if let Err(stale) = group.check(member, token, now, wakes) {
                 return Some(outcome::settled(Err(stale)));
             }

@@ -10,12 +10,13 @@ use consign_core_api::spi::{Epoch, Event, UnitId};
 use consign_core_api::time::LONGEST;
 use tokio::time::Instant;
 
+use super::busy::Busy;
 use super::deliveries::Deliveries;
 use super::member::{ConnectionId, Member, MemberId};
 use super::progress::Progress;
 use super::returns::ReturnQueue;
 use super::unit::{Revoking, Unit};
-use super::{Place, WakeList, assignment};
+use super::{PartitionLog, Place, WakeList, assignment};
 
 /// How long a unit that moves to another member may be drained.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
@@ -35,6 +36,8 @@ pub(crate) struct Group {
     pub(super) progress: Vec<Progress>,
     pub(super) members: Vec<Member>,
     pub(super) units: Vec<Unit>,
+    /// The partitions whose head is something, due or not; where members compete, those with a new message.
+    pub(super) busy: Busy,
     pub(super) deliveries: Deliveries,
     pub(super) sharing: Sharing,
     last_epoch: Epoch,
@@ -44,8 +47,12 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    pub(crate) fn new(ordered: bool, starts: impl Iterator<Item = u64>) -> Self {
-        let progress: Vec<_> = starts.map(Progress::starting_at).collect();
+    /// Makes a group that starts at the oldest message of each log, or after the newest.
+    pub(crate) fn new(ordered: bool, logs: &[PartitionLog], from_the_start: bool) -> Self {
+        let mut busy = Busy::none_of(logs.len());
+        let start = |log: &PartitionLog| if from_the_start { log.base() } else { log.end() };
+        let progress: Vec<_> = logs.iter().map(|log| Progress::starting_at(start(log))).collect();
+        (0..).zip(logs).for_each(|(index, log)| busy.set(index, start(log) < log.end()));
         let (sharing, units) = if ordered {
             let partitions = (0u32..).take(progress.len());
             (Sharing::Owned, partitions.map(|p| Unit::unowned(UnitId::new(p))).collect())
@@ -56,6 +63,7 @@ impl Group {
             progress,
             members: Vec::new(),
             units,
+            busy,
             deliveries: Deliveries::default(),
             sharing,
             last_epoch: Epoch::new(0),

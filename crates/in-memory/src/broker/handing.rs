@@ -31,6 +31,7 @@ impl Group {
     /// A message was appended: wakes who may take it. Where members compete all that wait are woken, so that one
     /// whose wait is dropped at that moment does not keep the message from the others.
     pub(crate) fn appended(&mut self, partition: u32, wakes: &mut WakeList) {
+        self.busy.set(partition as usize, true);
         match self.sharing {
             Sharing::Owned => {
                 let owner = self.units.get(partition as usize).and_then(|unit| unit.owner);
@@ -63,8 +64,8 @@ impl Group {
         Some(member.limit.saturating_sub(member.outstanding))
     }
 
-    /// Hands the next message to a member. One round over its units starts after the one served last, so that no
-    /// partition starves another. O(units) in the worst case, O(1) with one partition.
+    /// Hands the next message to a member. A round over the partitions starts after the one served last, so that none
+    /// starves another. O(busy partitions) in the worst case, O(1) with one.
     pub(crate) fn hand_out(
         &mut self,
         member: MemberId,
@@ -73,57 +74,66 @@ impl Group {
     ) -> Option<HandedOut> {
         let at = self.members.iter().position(|m| m.id == member)?;
         let turn = self.members[at].turn;
-        let (index, partition, place, count) = match &mut self.sharing {
-            Sharing::Owned => {
-                let round = (0..self.units.len()).map(|step| (turn + step) % self.units.len());
-                let mut found = None;
-                for index in round {
-                    if !self.units[index].serves(member) {
-                        continue;
-                    }
-                    let (log, progress) = (logs.get(index)?, self.progress.get_mut(index)?);
-                    let taken = match progress.head(log.end(), now) {
-                        Head::New => Some((progress.hand_out_fresh(), 1)),
-                        Head::Again(offset) => Some((offset, progress.hand_out_again(offset))),
-                        Head::Wait(_) | Head::Nothing => None,
-                    };
-                    if let Some((offset, count)) = taken {
-                        found = Some((index, offset, count));
-                        break;
-                    }
-                }
-                let (index, offset, count) = found?;
-                let partition = u32::try_from(index).ok()?;
-                (index, index, Place { partition, offset }, count)
-            }
-            Sharing::Competing(returns) => {
-                let index = self.units.iter().position(|unit| unit.serves(member))?;
-                let count = self.progress.len();
-                let fresh = (0..count)
-                    .map(|step| (turn + step) % count)
-                    .find(|p| self.progress[*p].fresh() < logs.get(*p).map_or(0, PartitionLog::end));
-                let again = returns.pop(fresh.is_some());
-                match (again, fresh) {
-                    (Some(place), _) => {
-                        let partition = place.partition as usize;
-                        let count = self.progress.get_mut(partition)?.hand_out_again(place.offset);
-                        (index, partition, place, count)
-                    }
-                    (None, Some(p)) => {
-                        let offset = self.progress[p].hand_out_fresh();
-                        (index, p, Place { partition: u32::try_from(p).ok()?, offset }, 1)
-                    }
-                    (None, None) => return None,
-                }
-            }
+        let (unit, place, count) = if self.is_ordered() {
+            self.pick_owned(member, turn, logs, now)?
+        } else {
+            self.pick_competing(member, turn, logs)?
         };
-        let unit = &mut self.units[index];
+        let unit = &mut self.units[unit];
         let epoch = unit.epoch;
         let tag = self.deliveries.insert(Outstanding { member, epoch, place })?;
         unit.outstanding += 1;
         self.members[at].outstanding += 1;
-        self.members[at].turn = partition + 1;
+        self.members[at].turn = place.partition as usize + 1;
         Some(HandedOut { token: DeliveryToken::new(unit.id, epoch, tag), place, count })
+    }
+
+    /// The head of the next partition of the member's own that has a due one: its unit, place and delivery count.
+    fn pick_owned(
+        &mut self,
+        member: MemberId,
+        turn: usize,
+        logs: &[PartitionLog],
+        now: Instant,
+    ) -> Option<(usize, Place, u32)> {
+        let (units, progress) = (&self.units, &self.progress);
+        let head = |index: usize| progress[index].head(logs.get(index).map_or(0, PartitionLog::end), now);
+        let mut mine = self.busy.round(turn).filter(|index| units[*index].serves(member));
+        let (index, head) = mine.find_map(|index| match head(index) {
+            head @ (Head::New | Head::Again(_)) => Some((index, head)),
+            Head::Wait(_) | Head::Nothing => None,
+        })?;
+        drop(mine);
+        let progress = &mut self.progress[index];
+        let (offset, count) = match head {
+            Head::Again(offset) => (offset, progress.hand_out_again(offset)),
+            _ => (progress.hand_out_fresh(), 1),
+        };
+        let left = progress.head(logs.get(index)?.end(), now);
+        self.busy.set(index, left != Head::Nothing);
+        Some((index, Place { partition: u32::try_from(index).ok()?, offset }, count))
+    }
+
+    /// What came back, or the next new message of some partition, by turns: the member's unit, place and count.
+    fn pick_competing(
+        &mut self,
+        member: MemberId,
+        turn: usize,
+        logs: &[PartitionLog],
+    ) -> Option<(usize, Place, u32)> {
+        let Sharing::Competing(returns) = &mut self.sharing else { return None };
+        let unit = self.units.iter().position(|unit| unit.serves(member))?;
+        let fresh = self.busy.round(turn).next();
+        if let Some(place) = returns.pop(fresh.is_some()) {
+            let count = self.progress.get_mut(place.partition as usize)?.hand_out_again(place.offset);
+            return Some((unit, place, count));
+        }
+        let index = fresh?;
+        let progress = self.progress.get_mut(index)?;
+        let offset = progress.hand_out_fresh();
+        let left = progress.fresh() < logs.get(index)?.end();
+        self.busy.set(index, left);
+        Some((unit, Place { partition: u32::try_from(index).ok()?, offset }, 1))
     }
 
     /// When something may change by time alone: a delayed redelivery, or the end of a drain.
@@ -131,8 +141,8 @@ impl Group {
         let due = match &self.sharing {
             Sharing::Competing(returns) => returns.next_due(),
             Sharing::Owned => {
-                let mine = self.units.iter().zip(&self.progress).filter(|(unit, _)| unit.serves(member));
-                mine.filter_map(|(_, progress)| progress.head(0, now).due()).min()
+                let mine = self.busy.round(0).filter(|index| self.units[*index].serves(member));
+                mine.filter_map(|index| self.progress[index].head(0, now).due()).min()
             }
         };
         self.next_drain.into_iter().chain(due).min()

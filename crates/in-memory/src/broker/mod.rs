@@ -2,6 +2,7 @@
 //! puts one lock around one destination, with the faults and what is withheld; [`Shared`] holds them all.
 
 mod assignment;
+mod busy;
 mod deduplication;
 mod deliveries;
 mod destination;
@@ -22,7 +23,7 @@ mod withheld;
 mod model_tests;
 
 pub(crate) use destination::{Accepted, DestinationState, Inner};
-pub(crate) use faults::DeliveryFault;
+pub(crate) use faults::{DeliveryFault, Faults};
 pub(crate) use group::DRAIN;
 pub(crate) use handing::Stale;
 pub(crate) use member::{ConnectionId, Member, MemberId};

@@ -115,8 +115,7 @@ impl Model {
         if let Some(index) = self.groups.iter().position(|(known, _)| known == name) {
             return (self.groups[index].1.is_ordered() == ordered).then_some(index);
         }
-        let start = |log: &PartitionLog| if from_the_start { log.base() } else { log.end() };
-        self.groups.push((name.clone(), Group::new(ordered, self.logs.iter().map(start))));
+        self.groups.push((name.clone(), Group::new(ordered, &self.logs, from_the_start)));
         Some(self.groups.len() - 1)
     }
 

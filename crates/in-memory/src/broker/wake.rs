@@ -20,6 +20,9 @@ impl WakeList {
 
     /// Wakes everything that was collected. Call it without a lock: a waker may run foreign code.
     pub(crate) fn wake(self) {
-        self.first.into_iter().chain(self.rest).for_each(Waker::wake);
+        if let Some(first) = self.first {
+            first.wake();
+            self.rest.into_iter().for_each(Waker::wake);
+        }
     }
 }
