@@ -1,5 +1,6 @@
 //! Installing what a fresh machine lacks: each tool once, in a version that is written here, in a folder of its own.
 
+use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,11 +30,18 @@ pub fn cargo_deny(tools: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Returns the path of nats-server and builds it first, with Go, if it is not there (a minute or two).
+/// The variable that names an executable of nats-server, for this command and for the tests of the NATS adapter.
+pub const NATS_SERVER_VARIABLE: &str = "CONSIGN_NATS_SERVER";
+
+/// Returns the path of nats-server: the one that `CONSIGN_NATS_SERVER` names, else one of our own, which is built with
+/// Go first if it is not there (a minute or two).
 ///
 /// # Errors
 /// If Go is missing, or the server cannot be built.
 pub fn nats_server(tools: &Path) -> Result<PathBuf> {
+    if let Some(named) = env::var_os(NATS_SERVER_VARIABLE).filter(|path| !path.is_empty()) {
+        return Ok(named.into());
+    }
     ensure(tools, "nats-server", NATS_VERSION, |folder| {
         let mut install = Command::new("go");
         install
@@ -45,7 +53,7 @@ pub fn nats_server(tools: &Path) -> Result<PathBuf> {
             .current_dir(folder);
         process::run(&mut install).map_err(|e| {
             Error::Broker(format!(
-                "{e}\n  the NATS server is built with Go: install Go, or name a running server in CONSIGN_NATS_URL"
+                "{e}\n  the NATS server is built with Go: install Go, or name an executable in {NATS_SERVER_VARIABLE}"
             ))
         })?;
         Ok(folder.join("nats-server"))

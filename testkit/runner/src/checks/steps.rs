@@ -64,6 +64,8 @@ fn deny(workspace: &Workspace) -> Result<()> {
 fn tests(workspace: &Workspace) -> Result<()> {
     let mut command = cargo(workspace);
     command.args(["test", "--locked", "--lib", "--bins", "--tests", "--examples"]);
+    // The tests of the NATS adapter start and end servers of their own.
+    command.env(tools::NATS_SERVER_VARIABLE, tools::nats_server(&workspace.tools())?);
     process::run(everything(workspace, &mut command))
 }
 
