@@ -1,7 +1,7 @@
 //! Explores the limits of admission over interleavings of three threads:
 //! `RUSTFLAGS="--cfg loom" cargo test -p consign-policy --test loom --release`.
 //!
-//! Each model runs in all interleavings with at most two preemptions (the largest three models: one; a switch at a
+//! Each model runs in all interleavings with at most two preemptions (the largest four models: one; a switch at a
 //! lock or a wait is none). `LOOM_MAX_PREEMPTIONS=3` goes deeper, for minutes to hours. A lost wake-up shows as a
 //! deadlock, which loom reports.
 #![cfg(loom)]
@@ -187,7 +187,7 @@ fn the_slot_is_free_before_a_global_refusal_is_seen() {
 #[test]
 fn one_who_gives_up_or_is_dropped_passes_its_room_on() {
     for dropped in [false, true] {
-        explore(2, move || {
+        explore(1, move || {
             let admission = admission(1, 100, 0.0);
             let gate = gate(&admission, 3);
             let held = gate.try_admit(Class::External, 1).unwrap();

@@ -45,21 +45,32 @@ impl Gate {
     ) -> Result<Permit, Refused> {
         let (slot, bytes) = self.take_slot(class, size)?;
         let units = Units::message(bytes);
-        let ledger = self.slots.ledger();
-        if let Some(source) = ledger.take(class, units) {
+        if let Some(source) = self.slots.ledger().take(class, units) {
             return Permit::new(slot, source, class, bytes);
         }
         let bound = self.wait.min(rest_of_deadline);
         if bound.is_zero() {
             return Err(self.refuse(slot, class, size));
         }
-        let mut wait = Wait::new(ledger, class, units);
+        // Boxed, so that the timer does not make every admission larger.
+        Box::pin(self.wait_for_room(slot, class, size, units, bound)).await
+    }
+
+    async fn wait_for_room(
+        &self,
+        slot: Slot,
+        class: Class,
+        size: usize,
+        units: Units,
+        bound: Duration,
+    ) -> Result<Permit, Refused> {
+        let mut wait = Wait::new(self.slots.ledger(), class, units);
         let answer = match within(bound, &mut wait).await {
             Some(answer) => Some(answer),
             None => wait.give_up(),
         };
         match answer {
-            Some(Answer::Taken(source)) => Permit::new(slot, source, class, bytes),
+            Some(Answer::Taken(source)) => Permit::new(slot, source, class, units.bytes()),
             Some(Answer::Closed) => Err(give_back(slot, Refusal::Closed(class))),
             None => Err(self.refuse(slot, class, size)),
         }
