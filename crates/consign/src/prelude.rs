@@ -6,4 +6,7 @@ pub use consign_core_api::{
     OrderingScope, PublishOutcome, Rejection, SettlementLevel, SettlementOutcome,
 };
 pub use consign_policy::{ProfileSpec, ProfileSpecs};
-pub use consign_runtime::{Messaging, Observed, Observer, Pipeline, Publisher, Receipt};
+pub use consign_runtime::{
+    Consumer, Delivery, Handler, HandlerContext, HandlerFailure, Messaging, Observed, Observer, Pipeline, Publisher, Receipt,
+    RedriveOptions, RedriveReport, ShutdownReport, idempotent,
+};

@@ -79,6 +79,9 @@ consign_core_api::codes! {
     INBOX_FAILED:
         "the inbox could not begin or commit",
         "look at the application's store; the message is retried as its profile says";
+    GROUP_INVALID:
+        "a group's name is not legal",
+        "use 1 to 100 letters, digits, `_` or `-`";
     RUNG_NOT_CONSUMABLE:
         "a retry destination cannot be consumed by itself",
         "consume its origin; the consumer reads the retry destination too";
@@ -94,4 +97,22 @@ consign_core_api::codes! {
     IDLE_TIMED_OUT:
         "a consumer did not become idle within the bound",
         "wait longer, or look at what keeps it busy";
+    COPY_OF_ANOTHER_GROUP:
+        "a retry copy or a redriven message is for another group and was passed over",
+        "nothing; the other group handles it";
+    HANDLER_CUT_SHORT:
+        "a consumer stopped before a handler had finished, under AT_MOST_ONCE, so the message is not handled again",
+        "give the stop a longer deadline, or use AT_LEAST_ONCE";
+    CONSUMER_STOPPED:
+        "a consumer was asked for something after it had ended",
+        "start a new one";
+    UNIT_HALTED:
+        "an ordering unit stands still, unsettled: a message failed for good and has nowhere to go",
+        "look at the failure; name a dead letter, or start the consumer anew when the cause is gone";
+    SUBSCRIPTION_FAILED:
+        "the broker did not let a group subscribe",
+        "look at the broker, at its permissions and at the destination's topology";
+    INBOX_CONFLICT:
+        "two transactions of the in-memory inbox would commit one message id",
+        "nothing; the message is tried again and recognised";
 }

@@ -15,15 +15,22 @@
 
 pub mod clock;
 pub mod codes;
+pub mod consumer;
 mod core;
 pub mod health;
+pub mod inbox;
 pub mod messaging;
 pub mod observer;
 pub mod publisher;
+pub mod redrive;
 mod registry;
 pub mod shutdown;
 mod slab;
 
+pub use consumer::{Consumer, Delivery, Handler, HandlerContext, HandlerFailure, idempotent};
+pub use inbox::Inbox;
 pub use messaging::{Builder, Messaging};
 pub use observer::{Observed, Observer};
 pub use publisher::{Pipeline, Publisher, Receipt};
+pub use redrive::{RedriveOptions, RedriveReport};
+pub use shutdown::ShutdownReport;

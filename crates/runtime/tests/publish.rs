@@ -414,5 +414,6 @@ async fn the_deadline_ends_repeated_attempts_and_none_is_made_where_order_or_at_
         assert!(completion.hand_over());
         completion.resolve(unknown());
         assert_eq!(receipt.await.failure().unwrap().code(), "TEST");
+        assert_eq!(bench.manual.waiting(), 0, "it was sent again");
     }
 }

@@ -2,6 +2,7 @@
 
 mod build;
 mod builder;
+mod consuming;
 
 use std::fmt;
 use std::sync::Arc;

@@ -61,12 +61,10 @@ fn next_attempt(entry: &Entry, now: Moment) -> Option<Moment> {
     let destination = &entry.destination;
     let window = destination.capabilities.deduplication_window()?;
     let deduplicates = destination.capabilities.has(Capability::PublishDeduplication);
-    let unordered = destination.profile.setup().ordering == OrderingScope::None;
-    if !deduplicates
-        || !unordered
-        || entry.message.id().is_none()
-        || entry.attempts.count() + 1 >= MOST_ATTEMPTS
-    {
+    let setup = destination.profile.setup();
+    let allowed = setup.ordering == OrderingScope::None && setup.delivery == DeliveryGuarantee::AtLeastOnce;
+    let attempts = entry.attempts.count() + 1;
+    if !deduplicates || !allowed || entry.message.id().is_none() || attempts >= MOST_ATTEMPTS {
         return None;
     }
     let wait = FIRST_WAIT.saturating_mul(1 << entry.attempts.count().min(8));

@@ -1,0 +1,90 @@
+//! What is remembered of failed messages that were given back, until they come again.
+
+use std::collections::{HashMap, VecDeque};
+
+use consign_core_api::message::Timestamp;
+use consign_core_api::{MessageId, MessagePosition};
+
+use super::delivery::Content;
+
+/// Failures of messages that are with the broker. Bounded: the oldest entry is forgotten first, which leads to more
+/// attempts than the profile says, never to fewer.
+#[derive(Debug)]
+pub(super) struct Memory {
+    failures: HashMap<Name, Failures>,
+    order: VecDeque<Name>,
+    capacity: usize,
+}
+
+/// What is known of a message's failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Failures {
+    pub(super) failed: u32,
+    pub(super) first: Timestamp,
+}
+
+/// A position is the better name: an id may be published twice.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Name {
+    Position(MessagePosition),
+    Id(MessageId),
+}
+
+impl Memory {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { failures: HashMap::new(), order: VecDeque::new(), capacity: capacity.max(1) }
+    }
+
+    pub(super) fn remember(&mut self, content: &Content, failures: Failures) {
+        let Some(name) = name(content) else { return };
+        if self.failures.insert(name.clone(), failures).is_none() {
+            self.order.push_back(name);
+        }
+        while self.order.len() > self.capacity {
+            if let Some(oldest) = self.order.pop_front() {
+                self.failures.remove(&oldest);
+            }
+        }
+    }
+
+    /// Returns what is known of a message that came (again).
+    pub(super) fn recall(&self, content: &Content) -> Option<Failures> {
+        if self.failures.is_empty() {
+            return None;
+        }
+        self.failures.get(&name(content)?).copied()
+    }
+}
+
+fn name(content: &Content) -> Option<Name> {
+    let position = content.position.clone().map(Name::Position);
+    position.or_else(|| content.message.id().cloned().map(Name::Id))
+}
+
+#[cfg(test)]
+mod tests {
+    use consign_core_api::spi::{DeliveryToken, Inbound};
+    use consign_core_api::{EncodedMessage, Message};
+
+    use super::*;
+
+    fn content(offset: u64) -> Content {
+        let (_, parts) = Message::<()>::tombstone().into_parts();
+        let token = DeliveryToken::new(Default::default(), Default::default(), 0);
+        let position = MessagePosition::Offset { partition: 0, offset };
+        Content::new(Inbound::new(token, EncodedMessage::new("", parts)).at(position))
+    }
+
+    #[test]
+    fn a_message_that_comes_again_is_recognised_and_the_oldest_is_forgotten() {
+        let mut memory = Memory::new(2);
+        let failures = |failed| Failures { failed, first: Timestamp::from_millis(1) };
+        for offset in 0..3 {
+            memory.remember(&content(offset), failures(1));
+        }
+        memory.remember(&content(2), failures(5));
+        assert_eq!(memory.recall(&content(0)), None);
+        assert_eq!(memory.recall(&content(2)), Some(failures(5)));
+        assert_eq!((memory.order.len(), memory.failures.len()), (2, 2));
+    }
+}
