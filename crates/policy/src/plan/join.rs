@@ -1,94 +1,69 @@
 //! Profiles, joined by their edges.
 
-use consign_core_api::Problem;
+use std::iter::successors;
+
+use consign_core_api::DestinationName;
 
 use super::Plan;
-use super::catalog::Catalog;
 use super::draft::Draft;
-use super::record::Planned;
+use super::record::{Planned, Ties};
 use crate::admission::AdmissionLimits;
-use crate::profile::{Fields, ProfileSpec, ProfileSpecs, Role, Subject, check_rules};
-use crate::topology::{Graph, Rung, Rungs};
+use crate::profile::{ProfileSpec, ProfileSpecs, Role};
+use crate::topology::{Graph, Rung};
 
 /// Raw profiles with what others make of them. A node is a place in the order of the names.
 pub(super) struct Joined<'a> {
     pub(super) specs: Vec<&'a ProfileSpec>,
+    /// The names; `None` where one is not legal.
+    pub(super) names: Vec<Option<DestinationName>>,
     pub(super) graph: &'a Graph<'a>,
-    pub(super) rungs: &'a Rungs,
-    pub(super) roles: Vec<Role<'a>>,
+    rungs: Vec<Option<Rung>>,
+    takes_dead_letters: Vec<bool>,
 }
 
 impl<'a> Joined<'a> {
-    pub(super) fn new(specs: &'a ProfileSpecs, graph: &'a Graph<'a>, rungs: &'a Rungs) -> Self {
-        let role = |rung: &Option<Rung>| Role {
-            origin: rung.map(|rung| graph.name(rung.origin)),
-            place: rung.map_or(0, |rung| rung.place),
-            dead_letter: false,
-        };
-        let mut roles: Vec<Role<'a>> = rungs.rungs.iter().map(role).collect();
-        for node in 0..roles.len() {
+    pub(super) fn new(specs: &'a ProfileSpecs, graph: &'a Graph<'a>, rungs: Vec<Option<Rung>>) -> Self {
+        let mut takes_dead_letters = vec![false; rungs.len()];
+        for node in 0..rungs.len() {
             if let Some(dead_letter) = graph.dead_letter(node) {
-                roles[dead_letter].dead_letter = true;
+                takes_dead_letters[dead_letter] = true;
             }
         }
-        Self { specs: specs.iter().map(|(_, spec)| spec).collect(), graph, rungs, roles }
+        let (names, specs) = specs.iter().map(|(name, spec)| (DestinationName::new(name).ok(), spec)).unzip();
+        Self { specs, names, graph, rungs, takes_dead_letters }
+    }
+
+    /// Returns what others make of a node.
+    pub(super) fn role(&self, node: usize) -> Role<'a> {
+        let rung = self.rungs[node];
+        Role {
+            origin: rung.map(|rung| self.graph.name(rung.origin)),
+            place: rung.map_or(0, |rung| rung.place),
+            dead_letter: self.takes_dead_letters[node],
+        }
     }
 
     /// Returns the node whose limit of attempts, dead letter and rule of exhaustion govern a node.
     pub(super) fn governor(&self, node: usize) -> usize {
-        self.rungs.rungs[node].map_or(node, |rung| rung.origin)
+        self.rungs[node].map_or(node, |rung| rung.origin)
     }
 
-    pub(super) fn check_fields(&self, catalog: &Catalog, problems: &mut Vec<Problem>) -> Vec<Fields> {
-        let check = |node: usize| {
-            Fields::check(self.graph.name(node), self.specs[node], self.roles[node], catalog, problems)
-        };
-        let mut fields: Vec<Fields> = (0..self.specs.len()).map(check).collect();
-        for node in 0..fields.len() {
-            // A limit of a retry destination's own was refused; where none is written, its origin's holds.
-            let governing = fields[self.governor(node)].retry.max_attempts;
-            let own = &mut fields[node].retry.max_attempts;
-            *own = own.and(governing);
-        }
-        fields
-    }
-
-    pub(super) fn check_rules(&self, fields: &[Fields], problems: &mut Vec<Problem>) {
-        for (node, fields) in fields.iter().enumerate() {
-            let (name, spec, role) = (self.graph.name(node), self.specs[node], self.roles[node]);
-            check_rules(&Subject { name, spec, fields, role }, problems);
-        }
-    }
-
-    /// Makes the plan of drafts that nothing is wrong with.
+    /// Makes the plan of drafts that nothing is wrong with: each node has become a destination, at the same place.
     pub(super) fn plan(&self, drafts: Vec<Option<Draft<'_>>>, admission: AdmissionLimits) -> Plan {
-        let mut destinations: Vec<Planned> =
-            drafts.into_iter().flatten().filter_map(Draft::planned).collect();
-        // Without a problem every node became a destination, so that nodes are places here too.
-        for node in 0..destinations.len().min(self.specs.len()) {
-            let name = destinations[node].profile.name().clone();
-            if let Some(origin) = self.rungs.rungs[node].map(|rung| rung.origin) {
-                destinations[node].origin = Some(destinations[origin].profile.name().clone());
-            }
+        let destinations: Vec<Planned> = drafts.into_iter().filter_map(|draft| draft?.planned()).collect();
+        let name = |node: usize| destinations.get(node).map(|known| known.profile.name().clone());
+        let mut ties: Vec<Ties> = Vec::with_capacity(destinations.len());
+        for (node, rung) in self.rungs.iter().enumerate() {
+            let origin = rung.and_then(|rung| name(rung.origin));
+            let first = if rung.is_none() { self.graph.retry(node) } else { None };
+            let rungs = successors(first, |rung| self.graph.retry(*rung)).filter_map(name).collect();
+            ties.push(Ties { origin, rungs, dead_letter_origins: Vec::new() });
+        }
+        for node in 0..ties.len() {
             if let Some(dead_letter) = self.graph.dead_letter(node) {
-                destinations[dead_letter].dead_letter_origins.push(name);
+                ties[dead_letter].dead_letter_origins.extend(name(node));
             }
         }
-        self.fill_rungs(&mut destinations);
-        Plan { destinations, admission }
-    }
-
-    fn fill_rungs(&self, destinations: &mut [Planned]) {
-        for origin in 0..destinations.len() {
-            if self.rungs.rungs[origin].is_some() {
-                continue;
-            }
-            let mut next = self.graph.retry(origin);
-            while let Some(rung) = next {
-                let name = destinations[rung].profile.name().clone();
-                destinations[origin].rungs.push(name);
-                next = self.graph.retry(rung);
-            }
-        }
+        Plan { destinations, ties, admission }
     }
 }

@@ -12,10 +12,12 @@
 mod admission;
 mod catalog;
 mod draft;
+mod examine;
 mod join;
 mod names;
 mod payload;
 mod record;
+mod setup;
 
 use consign_core_api::ConfigurationError;
 
@@ -36,20 +38,17 @@ use join::Joined;
 pub fn plan(specs: &ProfileSpecs, catalog: &Catalog) -> Result<Plan, ConfigurationError> {
     let graph = Graph::of(specs);
     let search = Search::run(&graph);
-    let rungs = Rungs::of(&graph, &search);
-    let joined = Joined::new(specs, &graph, &rungs);
+    let Rungs { rungs, problems: shared } = Rungs::of(&graph, &search);
+    let joined = Joined::new(specs, &graph, rungs);
 
     let mut problems = graph.unregistered();
     let admission = admission::check(&specs.admission, &mut problems);
     names::check_repeated(specs, &mut problems);
-    let fields = joined.check_fields(catalog, &mut problems);
-    joined.check_rules(&fields, &mut problems);
-    let limits = payload::limits(&joined, &search, &fields, admission.as_ref(), &mut problems);
-    let drafts = draft::all(&joined, catalog, &fields, &limits, &mut problems);
-    names::check_physical(&drafts, &mut problems);
+    let (drafts, names) = examine::all(&joined, &search, catalog, admission.as_ref(), &mut problems);
+    names::check_physical(&drafts, &names, &mut problems);
     draft::check_copies(&joined, &drafts, &mut problems);
     problems.extend(search.problems);
-    problems.extend(rungs.problems.iter().cloned());
+    problems.extend(shared);
     ConfigurationError::check(problems)?;
     Ok(joined.plan(drafts, admission.unwrap_or_default()))
 }

@@ -18,25 +18,30 @@ pub(super) fn check_repeated(specs: &ProfileSpecs, problems: &mut Vec<Problem>) 
     }));
 }
 
-/// Reports physical names that more than one destination of a transport has. A destination has its logical name, and
-/// whatever names its adapter adds; expected linear time.
-pub(super) fn check_physical(drafts: &[Option<Draft<'_>>], problems: &mut Vec<Problem>) {
-    let added: Vec<_> = drafts.iter().flatten().map(Draft::physical_names).collect();
-    if added.iter().all(Vec::is_empty) {
+/// The names of what nodes occupy at the broker, where that is not just the logical name.
+pub(super) type Names = Vec<(usize, Vec<String>)>;
+
+/// Reports physical names that more than one destination of a transport has. A destination has its logical name, or
+/// the names that its adapter gave; expected linear time.
+pub(super) fn check_physical(drafts: &[Option<Draft<'_>>], names: &Names, problems: &mut Vec<Problem>) {
+    if names.is_empty() {
         return;
     }
+    let given: HashMap<usize, &Vec<String>> = names.iter().map(|(node, names)| (*node, names)).collect();
     let mut taken: HashMap<(&str, &str), &str> = HashMap::with_capacity(drafts.len());
-    for (draft, added) in drafts.iter().flatten().zip(&added) {
-        let (transport, own) = (draft.profile.transport().as_str(), draft.profile.name().as_str());
-        let logical = added.is_empty().then_some(own);
-        for physical in added.iter().map(String::as_str).chain(logical) {
+    for (node, draft) in drafts.iter().enumerate() {
+        let Some(Draft { profile, .. }) = draft else { continue };
+        let (transport, own) = (profile.transport().as_str(), profile.name().as_str());
+        let given = given.get(&node).copied();
+        let logical = given.is_none().then_some(own);
+        for physical in given.into_iter().flatten().map(String::as_str).chain(logical) {
             let Some(other) = taken.insert((transport, physical), own).filter(|other| *other != own) else {
                 continue;
             };
             let message = format!("has the physical name {physical:?}, and so has {other:?}");
             let help = "rename one of the two, or change what its native settings name";
             let problem = Problem::new(Phase::Broker, codes::PHYSICAL_NAME_COLLISION, message, help);
-            problems.push(problem.at(draft.profile.name()).field("transport", transport).ranked(u16::MAX));
+            problems.push(problem.at(profile.name()).field("transport", transport).ranked(u16::MAX));
         }
     }
 }

@@ -6,8 +6,7 @@ use consign_core_api::{MaxPayload, Problem};
 use super::join::Joined;
 use crate::admission::{AdmissionLimits, Class};
 use crate::codes;
-use crate::profile::{Fields, Size};
-use crate::topology::Search;
+use crate::profile::Size;
 
 /// What the library's own headers add to a copy.
 const HEADERS: usize = 4 << 10;
@@ -19,39 +18,46 @@ struct Need {
     source: usize,
 }
 
-/// Decides the largest message of each destination: what is written; else, where it takes copies, that of the largest
-/// source plus 4 KiB; else 1 MiB. `None` where nothing is legal. O(V + E): a source comes before what takes its copies.
-pub(super) fn limits(
-    joined: &Joined<'_>,
-    search: &Search,
-    fields: &[Fields],
-    admission: Option<&AdmissionLimits>,
-    problems: &mut Vec<Problem>,
-) -> Vec<Option<MaxPayload>> {
-    let budget = admission.map(|limits| limits.largest_message(Class::External));
-    let mut needs: Vec<Option<Need>> = vec![None; fields.len()];
-    let mut limits = vec![None; fields.len()];
-    for source in search.order.iter().rev().copied() {
-        let Some(written) = fields[source].publish.max_payload else { continue };
-        let limit = match (written, needs[source]) {
+/// Decides the largest message of each destination.
+pub(super) struct Payloads<'a> {
+    joined: &'a Joined<'a>,
+    /// The largest message that admission could ever admit.
+    budget: Option<usize>,
+    needs: Vec<Option<Need>>,
+}
+
+impl<'a> Payloads<'a> {
+    pub(super) fn new(joined: &'a Joined<'a>, admission: Option<&AdmissionLimits>) -> Self {
+        let budget = admission.map(|limits| limits.largest_message(Class::External));
+        Self { joined, budget, needs: vec![None; joined.specs.len()] }
+    }
+
+    /// Decides for one destination: what is written; else, where it takes copies, that of the largest source plus
+    /// 4 KiB; else 1 MiB. `None` where nothing is legal. Each source must come before what takes its copies.
+    pub(super) fn limit(
+        &mut self,
+        node: usize,
+        written: Option<Option<MaxPayload>>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<MaxPayload> {
+        let joined = self.joined;
+        let limit = match (written?, self.needs[node]) {
             (Some(written), need) => {
-                problems.extend(need.and_then(|need| too_small(joined, source, written, need)));
-                Some(written)
+                problems.extend(need.and_then(|need| too_small(joined, node, written, need)));
+                written
             }
-            (None, Some(need)) => derived(joined, source, need, problems),
-            (None, None) => Some(MaxPayload::default()),
+            (None, Some(need)) => derived(joined, node, need, problems)?,
+            (None, None) => MaxPayload::default(),
         };
-        let Some(limit) = limit else { continue };
-        limits[source] = Some(limit);
-        problems.extend(budget.and_then(|budget| above_budget(joined, source, limit, budget)));
+        problems.extend(self.budget.and_then(|budget| above_budget(joined, node, limit, budget)));
         let bytes = limit.get().saturating_add(HEADERS);
-        for (_, taker) in joined.graph.copies(source) {
-            if needs[taker].is_none_or(|need| need.bytes < bytes) {
-                needs[taker] = Some(Need { bytes, source });
+        for (_, taker) in joined.graph.copies(node) {
+            if self.needs[taker].is_none_or(|need| need.bytes < bytes) {
+                self.needs[taker] = Some(Need { bytes, source: node });
             }
         }
+        Some(limit)
     }
-    limits
 }
 
 fn problem(joined: &Joined<'_>, node: usize, phase: Phase, message: String, help: String) -> Problem {

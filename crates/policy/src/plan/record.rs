@@ -10,15 +10,23 @@ use crate::profile::DestinationProfile;
 /// Look-ups by name take O(log n) in the number of destinations.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
+    /// In the order of their names.
     pub(super) destinations: Vec<Planned>,
+    /// For each destination, at the same place, what others make of it.
+    pub(super) ties: Vec<Ties>,
     pub(super) admission: AdmissionLimits,
 }
 
-/// One destination of a plan. The plan keeps them in the order of their names.
+/// One destination of a plan.
 #[derive(Debug, Clone)]
 pub(super) struct Planned {
     pub(super) profile: DestinationProfile,
     pub(super) capabilities: Capabilities,
+}
+
+/// How retries and dead letters tie a destination to others.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ties {
     /// The origin of a retry destination.
     pub(super) origin: Option<DestinationName>,
     /// The retry destinations of an origin, in their order.
@@ -28,9 +36,16 @@ pub(super) struct Planned {
 }
 
 impl Plan {
+    fn place(&self, name: &DestinationName) -> Option<usize> {
+        self.destinations.binary_search_by(|known| known.profile.name().cmp(name)).ok()
+    }
+
     fn planned(&self, name: &DestinationName) -> Option<&Planned> {
-        let at = self.destinations.binary_search_by(|known| known.profile.name().cmp(name)).ok()?;
-        self.destinations.get(at)
+        self.destinations.get(self.place(name)?)
+    }
+
+    fn ties(&self, name: &DestinationName) -> Option<&Ties> {
+        self.ties.get(self.place(name)?)
     }
 
     /// Returns the profile of a destination.
@@ -59,18 +74,18 @@ impl Plan {
     /// Returns the origin of a retry destination, and every other destination itself.
     #[must_use]
     pub fn origin<'a>(&'a self, name: &'a DestinationName) -> &'a DestinationName {
-        self.planned(name).and_then(|known| known.origin.as_ref()).unwrap_or(name)
+        self.ties(name).and_then(|ties| ties.origin.as_ref()).unwrap_or(name)
     }
 
     /// Returns the retry destinations of an origin in the order in which they are tried; of any other, none.
     #[must_use]
     pub fn rungs(&self, name: &DestinationName) -> &[DestinationName] {
-        self.planned(name).map_or(&[], |known| &known.rungs)
+        self.ties(name).map_or(&[], |ties| &ties.rungs)
     }
 
     /// Returns the destinations whose dead letter this is, in the order of their names.
     #[must_use]
     pub fn dead_letter_origins(&self, name: &DestinationName) -> &[DestinationName] {
-        self.planned(name).map_or(&[], |known| &known.dead_letter_origins)
+        self.ties(name).map_or(&[], |ties| &ties.dead_letter_origins)
     }
 }

@@ -16,6 +16,6 @@ pub use spec::{
     OnExhausted, ProfileSpec, ProfileSpecs, PublishSpec, RetrySpec,
 };
 
-pub(crate) use fields::{Checks, Fields, Role};
+pub(crate) use fields::{Checks, ConsumerFields, Fields, PublishFields, RetryFields, Role};
 pub(crate) use rules::{Hold, Subject, check as check_rules, worst_hold};
 pub(crate) use spec::Size;

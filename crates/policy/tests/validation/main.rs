@@ -1,5 +1,7 @@
 //! What may start and what may not, and what the report says.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
 mod everything;
 mod fields;
 mod negotiation;

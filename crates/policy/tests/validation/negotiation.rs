@@ -64,25 +64,15 @@ fn ordered_as(ordering: fn() -> Ordering) -> Fake {
 
 #[test]
 fn an_ordering_is_kept_by_the_same_or_a_wider_one() {
-    let native = || Support::Native("".into());
-    let orderings: [(fn() -> Ordering, [OrderingScope; 3]); 2] = [
-        (
-            || Ordering::Unordered("a queue".into()),
-            [OrderingScope::Destination, OrderingScope::Partition, OrderingScope::Key],
-        ),
-        (
-            || Ordering::Key(Support::Unsupported("a queue".into())),
-            [OrderingScope::Destination, OrderingScope::Partition, OrderingScope::Key],
-        ),
-    ];
-    for (ordering, refused) in orderings {
-        for scope in refused {
+    let unordered: fn() -> Ordering = || Ordering::Unordered("a queue".into());
+    let unsupported: fn() -> Ordering = || Ordering::Key(Support::Unsupported("a queue".into()));
+    for ordering in [unordered, unsupported] {
+        for scope in [OrderingScope::Destination, OrderingScope::Partition, OrderingScope::Key] {
             let spec = at_least_once(scope).key(KeySpec::message());
             assert_eq!(check(spec, ordered_as(ordering)).unwrap_err().codes(), UNMET);
         }
         assert!(check(plain(), ordered_as(ordering)).is_ok());
     }
-    let _ = native;
     let partition = || ordered_as(|| Ordering::Partition(Support::Native("".into())));
     let keyed = at_least_once(OrderingScope::Key).key(KeySpec::message());
     assert_eq!(check(keyed.clone(), partition()).unwrap_err().codes(), UNMET);

@@ -12,11 +12,14 @@ use consign_core_api::{
 };
 use consign_policy::{Catalog, Plan, ProfileSpec, ProfileSpecs};
 
+/// What a transport answers of a destination.
+type Answer<T> = Box<dyn Fn(&DestinationSetup) -> T + Send + Sync>;
+
 /// Declares what it is told to declare.
 pub(crate) struct Fake {
-    pub(crate) capabilities: Box<dyn Fn(&DestinationSetup) -> Capabilities + Send + Sync>,
-    pub(crate) faults: Box<dyn Fn(&DestinationSetup) -> Vec<Problem> + Send + Sync>,
-    pub(crate) names: Box<dyn Fn(&DestinationSetup) -> Vec<String> + Send + Sync>,
+    pub(crate) capabilities: Answer<Capabilities>,
+    pub(crate) faults: Answer<Vec<Problem>>,
+    pub(crate) names: Answer<Vec<String>>,
 }
 
 impl Fake {

@@ -31,7 +31,6 @@ pub(crate) struct Role<'a> {
 /// The values of one profile. `None` is a value that was refused; rules that read it are skipped.
 #[derive(Debug)]
 pub(crate) struct Fields {
-    pub(crate) name: Option<DestinationName>,
     pub(crate) transport: Option<TransportName>,
     pub(crate) key: Option<KeySource>,
     pub(crate) message_id: Option<MessageIdSource>,
@@ -54,7 +53,9 @@ impl Fields {
     ) -> Self {
         let before = problems.len();
         let mut checks = Checks::new(name, problems);
-        let legal_name = checks.take("name", name, DestinationName::new(name).map_err(|e| e.reason()));
+        if let Err(illegal) = DestinationName::new(name) {
+            checks.refuse("name", format_args!("{name:?}"), illegal.reason());
+        }
         let transport = source::transport(spec, catalog, &mut checks);
         ends::delivery(spec, role, &mut checks);
         let key = source::key(spec.key.as_ref(), catalog, &mut checks);
@@ -64,6 +65,6 @@ impl Fields {
         let retry = RetryFields::check(&spec.retry, role, &mut checks);
         let on_exhausted = ends::on_exhausted(spec, role, &mut checks);
         let legal = problems.len() == before;
-        Self { name: legal_name, transport, key, message_id, publish, consumer, retry, on_exhausted, legal }
+        Self { transport, key, message_id, publish, consumer, retry, on_exhausted, legal }
     }
 }

@@ -14,6 +14,7 @@ mod retry;
 #[cfg(feature = "toml")]
 mod toml;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
@@ -61,11 +62,13 @@ impl ProfileSpecs {
     /// `PHYSICAL_NAME_COLLISION`.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, spec: ProfileSpec) -> Self {
-        let name = name.into();
-        if self.destinations.contains_key(&name) {
-            self.repeated.insert(name);
-        } else {
-            self.destinations.insert(name, spec);
+        match self.destinations.entry(name.into()) {
+            Entry::Vacant(place) => {
+                place.insert(spec);
+            }
+            Entry::Occupied(taken) => {
+                self.repeated.insert(taken.key().clone());
+            }
         }
         self
     }
