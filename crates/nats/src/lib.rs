@@ -12,7 +12,9 @@
 //!
 //! What JetStream cannot do stays visible: headers carry text only and lose the order across different names, an
 //! acknowledgement says nothing about a flush to disk unless the profile declares how the server is run, and an
-//! answer that names the expected stream is believed, whoever wrote it.
+//! answer that names the expected stream is believed, whoever wrote it. A settlement's answer is `Processed` evidence:
+//! a server with one replica that is killed comes back with an older state of the group, delivers settled messages
+//! again and counts them from one; an ordered unit may then stand still until its settlement deadline has passed once.
 //!
 //! # For adapter authors
 //! | room | what it holds |

@@ -59,7 +59,10 @@ async fn a_killed_server_interrupts_and_everything_confirmed_is_delivered_after_
                         assert!(Some(epoch) > last_epoch, "an epoch is never used again");
                         last_epoch = Some(epoch);
                     }
-                    Event::Interrupted(_) => interrupted = true,
+                    Event::Interrupted(failure) => {
+                        assert!(interrupted || failure.code() == "NATS_DISCONNECTED", "{failure}");
+                        interrupted = true;
+                    }
                     _ => {}
                 }
             }

@@ -301,7 +301,7 @@ async fn a_full_queue_refuses_and_a_close_answers_everything() {
         destination.publish(PublishRequest::new(message("x"), Moment::NEVER), answers.completion(i));
         tokio::task::yield_now().await;
     }
-    assert_eq!(verdict(answers.of(10).await), "R PUBLISH_QUEUE_FULL NotTransmitted");
+    assert_eq!(verdict(soon("the refusal", answers.of(10)).await), "R PUBLISH_QUEUE_FULL NotTransmitted");
     soon("the close", connection.close(Duration::from_millis(50))).await;
     for i in 1..=9 {
         assert!(

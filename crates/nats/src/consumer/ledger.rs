@@ -122,6 +122,8 @@ mod tests {
         assert_eq!(ledger.turn(UNIT), [Subject::from("b")]);
         let new = ledger.add(UNIT, Subject::from("c")).unwrap();
         assert!(ledger.peek(old).is_none() && ledger.take(old).is_none(), "stale");
+        let mixed = DeliveryToken::new(UNIT, old.epoch(), new.tag());
+        assert!(ledger.peek(mixed).is_none() && ledger.take(mixed).is_none(), "the epoch counts by itself");
         assert!(ledger.peek(new).is_some());
     }
 

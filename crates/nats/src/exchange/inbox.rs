@@ -209,3 +209,133 @@ impl<X: Exchange> Batch<X> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use consign_core_api::spi::PublishReply;
+
+    use super::*;
+    use crate::outcome::Expected;
+    use crate::publisher::Publishing;
+
+    #[derive(Default)]
+    struct Log(Mutex<Vec<(u64, &'static str)>>);
+
+    impl Log {
+        fn note(&self, key: SlotKey, what: &'static str) {
+            self.0.lock().unwrap().push((key.get().get(), what));
+        }
+    }
+
+    impl CompletionSink<PublishReply> for Log {
+        fn hand_over(&self, _: SlotKey) -> bool {
+            true
+        }
+        fn resolve(&self, batch: &mut Vec<(SlotKey, PublishReply)>) {
+            for (key, reply) in batch.drain(..) {
+                self.resolve_one(key, reply);
+            }
+        }
+        fn resolve_one(&self, key: SlotKey, reply: PublishReply) {
+            let what = match reply {
+                PublishReply::Accepted(_) => "accepted",
+                PublishReply::Refused(_) => "refused",
+                PublishReply::Unknown(_) => "unknown",
+            };
+            self.note(key, what);
+        }
+        fn released(&self, _: SlotKey) {}
+        fn dropped(&self, key: SlotKey) {
+            self.note(key, "dropped");
+        }
+    }
+
+    fn key(number: u64) -> SlotKey {
+        SlotKey::new(NonZeroU64::new(number).unwrap())
+    }
+
+    fn expect(inbox: &Inbox<Publishing>, log: &Arc<Log>, number: u64) {
+        let sink = Arc::clone(log) as Arc<dyn CompletionSink<PublishReply>>;
+        let evidence = consign_core_api::outcome::ConfirmationEvidence::new(
+            consign_core_api::outcome::Evidenced::observed(consign_core_api::outcome::Copies::Leader),
+            consign_core_api::outcome::Evidenced::declared(consign_core_api::outcome::Persistence::PageCache),
+        );
+        let expected = Expected { stream: "S".into(), evidence, resend: false };
+        drop(inbox.expect(Completion::new(sink, key(number)), expected));
+    }
+
+    fn answer(inbox: &Inbox<Publishing>, subject: &str, payload: &'static str) {
+        let mut batch = Batch::default();
+        let message = Message {
+            subject: Subject::from(subject),
+            reply: None,
+            payload: payload.into(),
+            headers: None,
+            status: None,
+            description: None,
+            length: 0,
+        };
+        inbox.answered(&message, &mut batch);
+        batch.resolve();
+    }
+
+    fn expire(inbox: &Inbox<Publishing>, after: Duration) {
+        let mut batch = Batch::default();
+        inbox.expire(Instant::now() + after, &mut batch);
+        batch.resolve();
+    }
+
+    const ACKNOWLEDGED: &str = r#"{"stream":"S","seq":1}"#;
+
+    #[tokio::test]
+    async fn an_answer_finds_its_request_once_and_strangers_find_nothing() {
+        let (inbox, log) = (Inbox::<Publishing>::new("_INBOX.a"), Arc::new(Log::default()));
+        expect(&inbox, &log, 0xab);
+        for stranger in ["_INBOX.a.ac", "_INBOX.b.ab", "_INBOX.a.", "_INBOX.a.0", "_INBOX.a.zz", ""] {
+            answer(&inbox, stranger, ACKNOWLEDGED);
+        }
+        assert_eq!((inbox.live(), log.0.lock().unwrap().len()), (1, 0));
+        let subject = inbox.reply_to(key(0xab));
+        answer(&inbox, &subject, ACKNOWLEDGED);
+        answer(&inbox, &subject, ACKNOWLEDGED);
+        assert_eq!(*log.0.lock().unwrap(), [(0xab, "accepted")]);
+        assert_eq!(inbox.live(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_waits_for_ever_until_it_is_given_up_and_then_for_the_residue() {
+        let (inbox, log) = (Inbox::<Publishing>::new("_INBOX.a"), Arc::new(Log::default()));
+        expect(&inbox, &log, 1);
+        expect(&inbox, &log, 2);
+        expire(&inbox, Duration::from_secs(1_000_000));
+        assert_eq!((inbox.live(), log.0.lock().unwrap().len()), (2, 0));
+        inbox.given_up(key(1));
+        inbox.given_up(key(1));
+        assert_eq!(inbox.live(), 1, "a close does not wait for what was given up");
+        expire(&inbox, RESIDUE / 2);
+        assert!(log.0.lock().unwrap().is_empty(), "a late answer still counts");
+        expire(&inbox, RESIDUE);
+        assert_eq!(*log.0.lock().unwrap(), [(1, "unknown")]);
+        assert_eq!(inbox.live(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_given_up_between_its_hand_over_and_its_entry_does_not_stay() {
+        let (inbox, log) = (Inbox::<Publishing>::new("_INBOX.a"), Arc::new(Log::default()));
+        inbox.given_up(key(1));
+        expect(&inbox, &log, 1);
+        expire(&inbox, RESIDUE);
+        assert_eq!(*log.0.lock().unwrap(), [(1, "unknown")]);
+    }
+
+    #[tokio::test]
+    async fn a_closed_inbox_answers_everything_and_takes_nothing_more() {
+        let (inbox, log) = (Inbox::<Publishing>::new("_INBOX.a"), Arc::new(Log::default()));
+        expect(&inbox, &log, 1);
+        inbox.close();
+        inbox.close();
+        expect(&inbox, &log, 2);
+        assert_eq!(*log.0.lock().unwrap(), [(1, "unknown"), (2, "dropped")]);
+        assert_eq!(inbox.live(), 0);
+    }
+}
