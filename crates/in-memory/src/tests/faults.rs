@@ -177,3 +177,61 @@ async fn an_interruption_by_chaos_follows_the_delivery_that_it_befell() {
     let seen = read(&mut *subscription);
     assert_eq!((seen.texts, seen.deliveries[0].delivery_count), (vec!["a".to_owned()], Some(2)));
 }
+
+#[tokio::test]
+async fn publishes_and_settlements_without_an_answer_are_bounded_and_the_oldest_becomes_unknown() {
+    let chaos = Chaos::new(Seed(1)).no_reply(1.0).unwrap();
+    let mut small = setup(OrderingScope::Partition, 1);
+    small.native = small.native.with("capacity", 2);
+    let bench = Bench::of(Broker::chaotic(chaos), small.clone()).await;
+    let keys = [bench.send(message("a")), bench.send(message("b")), bench.send(message("c"))];
+    assert_eq!(bench.publishes.take(keys[0]).map(ended), Some(Ended::Unknown(codes::IN_MEMORY_REPLY_LOST)));
+    assert!(bench.publishes.take(keys[1]).is_none() && bench.publishes.take(keys[2]).is_none());
+
+    let script = (1..4).fold(Script::on("orders"), |script, n| script.settle(n, SettleFault::NoReply));
+    let bench = Bench::of(Broker::scripted(script), small).await;
+    let mut subscription = bench.subscribe("g", 1).await;
+    bench.publish_all(&["a"]);
+    let mut settle = || {
+        let token = read(&mut *subscription).tokens()[0];
+        let (key, done) = bench.settlements.completion();
+        let state = consign_core_api::settlement::state::Received::new(token);
+        subscription.settler().settle(state.decode().decoded().succeed().settle().1, done);
+        key
+    };
+    let keys = [settle(), settle(), settle()];
+    assert_eq!(unknown(bench.settlements.take(keys[0])), codes::IN_MEMORY_REPLY_LOST);
+    assert!(bench.settlements.take(keys[1]).is_none() && bench.settlements.take(keys[2]).is_none());
+}
+
+#[tokio::test]
+async fn a_settlement_that_was_given_up_is_not_applied() {
+    let bench = Bench::new(OrderingScope::Partition, 1).await;
+    let mut subscription = bench.subscribe("g", 9).await;
+    bench.publish_all(&["a"]);
+    let token = read(&mut *subscription).tokens()[0];
+    let (key, done) = bench.settlements.completion();
+    bench.settlements.give_up(key);
+    subscription.settler().release(token, done);
+    assert_eq!(bench.broker.outstanding("orders", "g").len(), 1);
+}
+
+#[tokio::test]
+async fn subscribing_fails_while_the_broker_is_down_and_once_the_connection_is_closed() {
+    let bench = Bench::new(OrderingScope::Partition, 1).await;
+    let spec = || {
+        let group = consign_core_api::GroupName::new("g").unwrap();
+        SubscriptionSpec::new(group, std::num::NonZeroUsize::MIN)
+    };
+    bench.broker.set_down(true);
+    let Err(TransportError::Failed(failure)) = bench.destination.subscribe(spec()).await.map(|_| ()) else {
+        panic!("it is down")
+    };
+    assert_eq!(failure.code(), codes::IN_MEMORY_DOWN);
+    bench.broker.set_down(false);
+    bench.connection.close(Duration::ZERO).await;
+    let Err(TransportError::Failed(failure)) = bench.destination.subscribe(spec()).await.map(|_| ()) else {
+        panic!("it is closed")
+    };
+    assert_eq!(failure.code(), codes::IN_MEMORY_CLOSED);
+}

@@ -233,3 +233,28 @@ async fn clones_share_what_is_stored() {
     let mut subscription = other.subscribe("g", 1).await;
     assert_eq!(read(&mut *subscription).texts, ["a"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_heir_that_waits_already_learns_of_a_revocation_and_takes_over_in_time() {
+    let bench = Bench::new(OrderingScope::Partition, 1).await;
+    let mut old = bench.subscribe("g", 9).await;
+    bench.publish_all(&["a"]);
+    read(&mut *old);
+    let mut new = bench.subscribe("g", 9).await;
+    let waiting = tokio::spawn(async move { (wait(&mut *new).await, new) });
+    tokio::task::yield_now().await;
+    bench.broker.revoke("orders", "g");
+    let (seen, _new) = tokio::time::timeout(Duration::from_secs(6), waiting).await.unwrap().unwrap();
+    assert_eq!(seen.texts, ["a"]);
+}
+
+#[tokio::test]
+async fn a_token_of_one_unit_with_the_tag_of_another_settles_nothing() {
+    let bench = Bench::new(OrderingScope::Partition, 2).await;
+    let mut subscription = bench.subscribe("g", 9).await;
+    bench.publish_all(&["a", "b"]);
+    let [one, two] = read(&mut *subscription).tokens()[..] else { panic!("two deliveries") };
+    let mixed = DeliveryToken::new(one.unit(), one.epoch(), two.tag());
+    assert_eq!(unknown(bench.settle(&*subscription, mixed)), codes::DELIVERY_NOT_OUTSTANDING);
+    assert_eq!(bench.broker.outstanding("orders", "g").len(), 2);
+}

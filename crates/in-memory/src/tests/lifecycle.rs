@@ -183,3 +183,31 @@ fn publishing_needs_no_runtime_and_a_late_answer_without_one_comes_at_once() {
     let std::task::Poll::Ready(bench) = made.as_mut().poll(&mut cx) else { panic!("connecting never waits") };
     bench.publish_all(&["a", "b"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_accepted_while_closing_waits() {
+    let script = Script::on("orders").publish(1, PublishFault::ConfirmedLate(Duration::from_secs(1)));
+    let bench = Bench::of(Broker::scripted(script), setup(OrderingScope::Partition, 1)).await;
+    let owed = bench.send(message("a"));
+    let meanwhile = async {
+        tokio::task::yield_now().await;
+        not_transmitted(bench.publish(message("b")))
+    };
+    let ((), code) = tokio::join!(bench.connection.close(Duration::from_secs(9)), meanwhile);
+    assert_eq!(code, codes::IN_MEMORY_CLOSED);
+    assert!(matches!(bench.publishes.take(owed), Some(PublishReply::Accepted(_))));
+}
+
+#[tokio::test]
+async fn what_an_interruption_gives_back_comes_in_the_order_of_the_log() {
+    for ordering in [OrderingScope::None, OrderingScope::Partition] {
+        let bench = Bench::new(ordering, 1).await;
+        let mut subscription = bench.subscribe("g", 3).await;
+        bench.publish_all(&["a", "b", "c", "d"]);
+        let first = read(&mut *subscription);
+        assert!(is_settled(bench.settle(&*subscription, first.tokens()[0])));
+        assert_eq!(read(&mut *subscription).texts, ["d"]);
+        bench.broker.interrupt("orders");
+        assert_eq!(read(&mut *subscription).texts, ["b", "c", "d"], "{ordering}");
+    }
+}
