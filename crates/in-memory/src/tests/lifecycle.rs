@@ -211,3 +211,18 @@ async fn what_an_interruption_gives_back_comes_in_the_order_of_the_log() {
         assert_eq!(read(&mut *subscription).texts, ["b", "c", "d"], "{ordering}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn closing_cuts_off_only_what_is_owed_to_its_own_connection() {
+    let script = Script::on("orders").publish(3, PublishFault::NoReplyLost);
+    let bench = Bench::of(Broker::scripted(script), setup(OrderingScope::Partition, 1)).await;
+    let other = Bench::of(bench.broker.clone(), setup(OrderingScope::Partition, 1)).await;
+    bench.broker.hold_confirms(true);
+    let mine = bench.send(message("a"));
+    let others = [other.send(message("b")), other.send(message("c"))];
+    bench.connection.close(Duration::from_secs(1)).await;
+    assert_eq!(unknown_publish(bench.publishes.take(mine)), codes::IN_MEMORY_CLOSED);
+    assert!(others.iter().all(|key| other.publishes.take(*key).is_none()));
+    bench.broker.release_confirms();
+    assert!(matches!(other.publishes.take(others[0]), Some(PublishReply::Accepted(_))));
+}
