@@ -1,13 +1,14 @@
 //! Faults at random places, the same for the same seed.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use consign_core_api::limit::OutOfRange;
+use consign_core_api::spi::partition_of;
 use consign_core_api::time::Delay;
 use fastrand::Rng;
 
 use crate::broker::DeliveryFault;
-use crate::murmur::murmur2;
 use crate::script::{PublishFault, SettleFault};
 
 /// Where randomness starts. The same seed, and the same calls in the same order per destination, give the same faults.
@@ -132,7 +133,7 @@ impl Chaos {
 
     /// The dice of one destination.
     pub(crate) fn dice(&self, destination: &str) -> Dice {
-        let place = u64::from(murmur2(destination.as_bytes()));
+        let place = u64::from(partition_of(destination.as_bytes(), NonZeroU32::MAX));
         let rng = |kind: u64| Rng::with_seed(self.seed.0 ^ (place << 8) ^ kind);
         Dice { chaos: self.clone(), publishes: rng(1), settlements: rng(2), deliveries: rng(3) }
     }

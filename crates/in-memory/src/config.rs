@@ -9,7 +9,7 @@ use consign_core_api::time::{LONGEST, Timeout};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::codes::NATIVE_SETTING_INVALID;
+use crate::codes::NATIVE_SETTINGS_INVALID;
 
 const MOST_PARTITIONS: u32 = 1024;
 const LARGEST_CAPACITY: usize = 100_000_000;
@@ -133,7 +133,7 @@ impl Settings {
 }
 
 fn problem(setup: &DestinationSetup, message: String, help: &str) -> Problem {
-    Problem::new(Phase::Broker, NATIVE_SETTING_INVALID, message, help).at(&setup.name)
+    Problem::new(Phase::Broker, NATIVE_SETTINGS_INVALID, message, help).at(&setup.name)
 }
 
 #[cfg(test)]
@@ -169,7 +169,7 @@ mod tests {
                 assert_eq!(problems.len(), 1, "{field} = {value}");
                 assert_eq!(
                     (problems[0].code(), problems[0].phase()),
-                    (NATIVE_SETTING_INVALID, Phase::Broker)
+                    (NATIVE_SETTINGS_INVALID, Phase::Broker)
                 );
                 assert_eq!(problems[0].fields()[0].0, format!("native.{field}"), "{value}");
                 assert_eq!(problems[0].destination(), Some("orders"));

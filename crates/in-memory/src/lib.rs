@@ -28,7 +28,6 @@ mod chaos;
 mod config;
 mod connection;
 mod consumer;
-mod murmur;
 mod native;
 mod outcome;
 mod profile;

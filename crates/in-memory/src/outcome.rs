@@ -27,7 +27,7 @@ impl Cut {
     const fn words(self) -> (Code, &'static str) {
         match self {
             Self::Down => (codes::IN_MEMORY_DOWN, "the broker is unreachable"),
-            Self::Closed => (codes::IN_MEMORY_CLOSED, "the connection is closed"),
+            Self::Closed => (codes::TRANSPORT_CLOSED, "the connection is closed"),
             Self::Restarted => (codes::IN_MEMORY_RESTARTED, "the broker was restarted"),
             Self::Interrupted => (codes::IN_MEMORY_INTERRUPTED, "the stream of deliveries was interrupted"),
             Self::ReplyLost => (codes::IN_MEMORY_REPLY_LOST, "the broker's reply was lost"),
@@ -91,7 +91,7 @@ pub(crate) fn queue_full() -> PublishReply {
 /// The message asks for a partition that is not there.
 pub(crate) fn no_such_partition(partition: u32, partitions: u32) -> PublishReply {
     let text = format!("partition {partition} does not exist; the destination has {partitions}");
-    let failure = Failure::new(FailureCategory::PermanentBusiness, codes::PARTITION_OUT_OF_RANGE, text);
+    let failure = Failure::new(FailureCategory::PermanentBusiness, codes::PARTITION_NOT_CARRIED, text);
     PublishReply::Refused(Refusal::new(Transmission::NotTransmitted, failure))
 }
 

@@ -1,21 +1,14 @@
-//! The codes that this adapter produces.
+//! The codes that this adapter produces. Those that adapters share come from the core.
+
+pub use consign_core_api::codes::{
+    HEADER_NOT_CARRIED, NATIVE_SETTINGS_INVALID, PARTITION_NOT_CARRIED, PUBLISH_QUEUE_FULL,
+    TOPOLOGY_MISMATCH, TOPOLOGY_MISSING, TRANSPORT_CLOSED,
+};
 
 consign_core_api::codes! {
-    HEADER_NOT_CARRIED:
-        "a header cannot be carried by NATS: its value is not plain text without line breaks and outer blanks, its name is not visible ASCII without a colon, or its name belongs to the server",
-        "encode the value, or rename the header";
-    PARTITION_NOT_CARRIED:
-        "a message names a partition that the destination does not have",
-        "set native.partitions above it, or name no partition";
     PAYLOAD_ABOVE_SERVER_LIMIT:
         "payload and headers together are larger than the server's max_payload",
         "send less, or raise max_payload on the server";
-    PUBLISH_QUEUE_FULL:
-        "the destination's queue in this process is full",
-        "publish less at once, or raise publish.in_flight";
-    TRANSPORT_CLOSED:
-        "the connection to NATS is closed",
-        "publish before shutdown; another instance can send the same message";
     NATS_NO_STREAM:
         "nobody answers on the subject: there is no stream for it, or it has no leader right now",
         "create the stream, or try again once the cluster has a leader";
@@ -97,21 +90,12 @@ consign_core_api::codes! {
     NATS_REQUEST_FAILED:
         "the server did not answer a request about streams or consumers, or refused it",
         "see the text";
-    NATIVE_SETTINGS_INVALID:
-        "the native settings of a destination have an unknown field or a wrong type",
-        "correct the field that the text names";
     NATS_STREAM_NAME_ILLEGAL:
         "a stream or durable name has a character that JetStream does not allow there, or native.stream is missing for a destination whose name has a dot",
         "set native.stream to a name of letters, digits, _ and -";
     NATS_SETTING_OUT_OF_RANGE:
         "a native setting is out of its range",
         "use a value in the range that the text names";
-    TOPOLOGY_MISSING:
-        "the stream or the durable consumer does not exist",
-        "create it, or use topology = \"declare\"";
-    TOPOLOGY_MISMATCH:
-        "the stream or the durable consumer differs from what the profile says",
-        "change one to match the other; the library never alters what is there";
     NATS_CONFIRMED_MAY_VANISH:
         "the stream may drop messages that it has confirmed: by age, by a limit with discard = \"old\", or because it keeps only what a consumer is interested in",
         "remove the limit, use discard = \"new\", or accept it by writing the same limit into the native settings";

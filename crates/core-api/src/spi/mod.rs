@@ -20,6 +20,7 @@
 
 mod completion;
 mod delivery;
+mod partition;
 mod publish;
 mod settler;
 mod setup;
@@ -28,6 +29,7 @@ mod transport;
 
 pub use completion::{Completion, CompletionSink, Reply, SlotKey};
 pub use delivery::{DeliveryToken, Epoch, Inbound, UnitId};
+pub use partition::partition_of;
 pub use publish::{Acceptance, PublishReply, PublishRequest, Refusal, Withdrawal};
 pub use settler::{SettlementReply, Settler};
 pub use setup::{

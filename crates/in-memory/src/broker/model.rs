@@ -9,7 +9,7 @@ use super::deduplication::KnownIds;
 use super::group::Group;
 use super::{PartitionLog, Place, WakeList};
 use crate::config::Settings;
-use crate::murmur;
+use consign_core_api::spi::partition_of;
 
 /// What became of a message that was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Model {
     fn partition_of(&mut self, message: &EncodedMessage) -> u32 {
         match (message.partition(), message.key()) {
             (Some(partition), _) => partition,
-            (None, Some(key)) => murmur::partition_of(key, self.partitions),
+            (None, Some(key)) => partition_of(key, self.partitions),
             (None, None) => {
                 let partition = self.round_robin % self.partitions;
                 self.round_robin = partition + 1;

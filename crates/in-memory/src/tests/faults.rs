@@ -233,5 +233,5 @@ async fn subscribing_fails_while_the_broker_is_down_and_once_the_connection_is_c
     let Err(TransportError::Failed(failure)) = bench.destination.subscribe(spec()).await.map(|_| ()) else {
         panic!("it is closed")
     };
-    assert_eq!(failure.code(), codes::IN_MEMORY_CLOSED);
+    assert_eq!(failure.code(), codes::TRANSPORT_CLOSED);
 }

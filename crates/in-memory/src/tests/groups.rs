@@ -216,9 +216,9 @@ async fn wrong_native_settings_are_refused_by_the_validator_and_by_opening() {
     let broker = Broker::new();
     let mut odd = setup(OrderingScope::None, 0);
     odd.native = odd.native.with("unknown", 1);
-    assert_eq!(broker.validate(&odd)[0].code(), codes::NATIVE_SETTING_INVALID);
+    assert_eq!(broker.validate(&odd)[0].code(), codes::NATIVE_SETTINGS_INVALID);
     let connection = connect(&broker).await.unwrap();
-    assert_eq!(connection.open(&odd).await.err().unwrap()[0].code(), codes::NATIVE_SETTING_INVALID);
+    assert_eq!(connection.open(&odd).await.err().unwrap()[0].code(), codes::NATIVE_SETTINGS_INVALID);
     let _ = broker.capabilities(&odd);
     assert!(broker.stored("orders").is_empty() && broker.stored("a b").is_empty());
     assert!(DestinationName::new("a b").is_err());

@@ -125,8 +125,8 @@ async fn closing_waits_for_answers_that_come_and_no_longer_than_it_may() {
     bench.connection.close(Duration::from_secs(3)).await;
     assert!((Duration::from_secs(3)..Duration::from_secs(4)).contains(&start.elapsed()));
     assert!(matches!(bench.publishes.take(keys[0]), Some(PublishReply::Accepted(_))));
-    assert_eq!(unknown_publish(bench.publishes.take(keys[1])), codes::IN_MEMORY_CLOSED);
-    assert_eq!(not_transmitted(bench.publish(message("c"))), codes::IN_MEMORY_CLOSED);
+    assert_eq!(unknown_publish(bench.publishes.take(keys[1])), codes::TRANSPORT_CLOSED);
+    assert_eq!(not_transmitted(bench.publish(message("c"))), codes::TRANSPORT_CLOSED);
     let again = tokio::time::Instant::now();
     tokio::join!(bench.connection.close(Duration::MAX), bench.connection.close(Duration::ZERO));
     assert!(again.elapsed().is_zero());
@@ -153,10 +153,10 @@ async fn closing_refuses_what_was_held_and_gives_deliveries_back_and_leaves_othe
     bench.broker.hold_publishes(Some(HeldAt::BeforeTransmission));
     let (mine, others) = (bench.send(message("b")), other.send(message("c")));
     bench.connection.close(Duration::from_secs(1)).await;
-    assert_eq!(not_transmitted(bench.publishes.take(mine)), codes::IN_MEMORY_CLOSED);
+    assert_eq!(not_transmitted(bench.publishes.take(mine)), codes::TRANSPORT_CLOSED);
     assert!(other.publishes.take(others).is_none());
     assert_eq!(unknown(bench.settle(&*subscription, token)), codes::STALE_EPOCH);
-    assert_eq!(read(&mut *subscription).interrupted, [codes::IN_MEMORY_CLOSED]);
+    assert_eq!(read(&mut *subscription).interrupted, [codes::TRANSPORT_CLOSED]);
     assert!(read(&mut *subscription).interrupted.is_empty(), "told once");
     bench.broker.hold_publishes(None);
     let mut next = other.subscribe("g", 9).await;
@@ -171,7 +171,7 @@ async fn a_connection_that_is_forgotten_leaves_nothing_unanswered() {
     let key = bench.send(message("a"));
     let Bench { connection, destination, publishes, broker, .. } = bench;
     drop((connection, destination));
-    assert_eq!(unknown_publish(publishes.take(key)), codes::IN_MEMORY_CLOSED);
+    assert_eq!(unknown_publish(publishes.take(key)), codes::TRANSPORT_CLOSED);
     assert_eq!(broker.stored("orders").len(), 1);
 }
 
@@ -194,7 +194,7 @@ async fn nothing_is_accepted_while_closing_waits() {
         not_transmitted(bench.publish(message("b")))
     };
     let ((), code) = tokio::join!(bench.connection.close(Duration::from_secs(9)), meanwhile);
-    assert_eq!(code, codes::IN_MEMORY_CLOSED);
+    assert_eq!(code, codes::TRANSPORT_CLOSED);
     assert!(matches!(bench.publishes.take(owed), Some(PublishReply::Accepted(_))));
 }
 
@@ -221,7 +221,7 @@ async fn closing_cuts_off_only_what_is_owed_to_its_own_connection() {
     let mine = bench.send(message("a"));
     let others = [other.send(message("b")), other.send(message("c"))];
     bench.connection.close(Duration::from_secs(1)).await;
-    assert_eq!(unknown_publish(bench.publishes.take(mine)), codes::IN_MEMORY_CLOSED);
+    assert_eq!(unknown_publish(bench.publishes.take(mine)), codes::TRANSPORT_CLOSED);
     assert!(others.iter().all(|key| other.publishes.take(*key).is_none()));
     bench.broker.release_confirms();
     assert!(matches!(other.publishes.take(others[0]), Some(PublishReply::Accepted(_))));

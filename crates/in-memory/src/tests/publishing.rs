@@ -69,7 +69,7 @@ async fn a_partition_that_does_not_exist_is_refused_by_name_before_the_hand_over
     let reply = bench.publishes.take(key);
     assert!(format!("{reply:?}").contains("partition 4 does not exist"));
     let expected =
-        (Transmission::NotTransmitted, FailureCategory::PermanentBusiness, codes::PARTITION_OUT_OF_RANGE);
+        (Transmission::NotTransmitted, FailureCategory::PermanentBusiness, codes::PARTITION_NOT_CARRIED);
     assert_eq!(refused(reply), expected);
 }
 

@@ -39,7 +39,6 @@ struct Guard {
 
 impl Messaging {
     /// Starts to configure.
-    #[must_use]
     pub fn builder() -> Builder {
         Builder::new()
     }

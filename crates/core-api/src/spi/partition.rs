@@ -1,18 +1,27 @@
-//! The partition of a key, as the Java client of Kafka chooses it.
+//! Which partition a key belongs to: the one that Kafka's Java client would choose, on every broker.
+
+use std::num::NonZeroU32;
 
 const SEED: u32 = 0x9747_b28c;
 const M: u32 = 0x5bd1_e995;
-const R: u32 = 24;
 
-/// The 32-bit murmur2 hash. O(bytes).
-pub(crate) fn murmur2(bytes: &[u8]) -> u32 {
+/// Chooses the partition of a key: its murmur2 hash, made positive by clearing the sign, modulo the number of
+/// partitions. O(length of the key).
+///
+/// Source: `org.apache.kafka.clients.producer.internals.BuiltInPartitioner` and `org.apache.kafka.common.utils.Utils`.
+#[must_use]
+pub fn partition_of(key: &[u8], partitions: NonZeroU32) -> u32 {
+    (murmur2(key) & 0x7fff_ffff) % partitions
+}
+
+fn murmur2(bytes: &[u8]) -> u32 {
     // The length is hashed modulo 2^32; a key is far shorter.
     #[expect(clippy::cast_possible_truncation, reason = "the hash is defined over 32 bits")]
     let mut hash = SEED ^ bytes.len() as u32;
     let (words, tail) = bytes.as_chunks::<4>();
     for word in words {
         let mut k = u32::from_le_bytes(*word).wrapping_mul(M);
-        k ^= k >> R;
+        k ^= k >> 24;
         hash = hash.wrapping_mul(M) ^ k.wrapping_mul(M);
     }
     if !tail.is_empty() {
@@ -26,15 +35,8 @@ pub(crate) fn murmur2(bytes: &[u8]) -> u32 {
     hash ^ (hash >> 15)
 }
 
-/// Chooses the partition of a key: the hash, made positive by clearing its sign, modulo the number of partitions.
-pub(crate) fn partition_of(key: &[u8], partitions: std::num::NonZeroU32) -> u32 {
-    (murmur2(key) & 0x7fff_ffff) % partitions
-}
-
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use super::*;
 
     #[test]
