@@ -1,11 +1,13 @@
 //! The commands and their options.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 
 use crate::adapters::Adapter;
 use crate::brokers::{self, Status};
 use crate::workspace::Workspace;
-use crate::{Error, Result, checks, codes, laws};
+use crate::{Error, Result, checks, codes, contract, demo, instructions, laws};
 
 /// The checks of Consign, and the brokers that they need.
 #[derive(Debug, Parser)]
@@ -29,6 +31,42 @@ enum Command {
     Codes(Codes),
     /// Starts, stops and shows the brokers for tests.
     Brokers(Brokers),
+    /// Runs the contract suite on each of these adapters, in each of its configurations.
+    Contract(Contract),
+    /// Runs an example as a story: `orders` kills a JetStream server in the middle of it.
+    Demo {
+        /// Which one.
+        #[arg(value_enum)]
+        name: Demo,
+    },
+    /// Counts instructions and allocations per message with valgrind.
+    Instructions(Instructions),
+}
+
+#[derive(Debug, Args)]
+struct Contract {
+    /// The adapters, separated by commas. One whose broker cannot be had fails the run.
+    #[arg(long, value_delimiter = ',', required = true)]
+    require: Vec<Adapter>,
+    /// Only cases whose name contains this.
+    #[arg(long)]
+    only: Option<String>,
+    /// Where the evidence goes: a JSON object a line.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Demo {
+    /// Orders to JetStream and back, the server killed in the middle.
+    Orders,
+}
+
+#[derive(Debug, Args)]
+struct Instructions {
+    /// Writes the figures to docs/performance.md instead of comparing with it.
+    #[arg(long)]
+    write: bool,
 }
 
 #[derive(Debug, Args)]
@@ -73,6 +111,11 @@ impl Cli {
             Command::Codes(Codes { write: true, .. }) => codes::write(&workspace),
             Command::Codes(Codes { write: false, .. }) => codes::check(&workspace),
             Command::Brokers(brokers) => brokers.run(&workspace),
+            Command::Contract(Contract { require, only, report }) => {
+                contract::run(&require, only.as_deref(), report.as_deref())
+            }
+            Command::Demo { name: Demo::Orders } => demo::orders(&workspace),
+            Command::Instructions(Instructions { write }) => instructions::run(&workspace, write),
         }
     }
 }

@@ -10,6 +10,9 @@
 //! | [`checks`] | `cargo testkit test`: the steps, in order |
 //! | [`laws`] | dependencies, file sizes, rooms, `unsafe` |
 //! | [`codes`] | the tables of error codes, and their page |
+//! | [`contract`], [`harness`] | the contract suite on real brokers |
+//! | [`demo`] | an example as a story |
+//! | [`instructions`] | what a message costs |
 //! | [`workspace`] | where things are |
 //! | [`tools`] | installing what a fresh machine lacks |
 //! | [`process`] | running a command and ending it with its children |
@@ -20,7 +23,11 @@ pub mod brokers;
 pub mod checks;
 pub mod cli;
 pub mod codes;
+pub mod contract;
+pub mod demo;
 pub mod error;
+pub mod harness;
+pub mod instructions;
 pub mod laws;
 pub mod process;
 pub mod source;

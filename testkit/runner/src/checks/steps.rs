@@ -3,8 +3,9 @@
 use std::process::Command;
 
 use super::Step;
+use crate::adapters::Adapter;
 use crate::workspace::Workspace;
-use crate::{Result, codes, laws, process, tools};
+use crate::{Result, codes, contract, laws, process, tools};
 
 /// Folders, and features of the same name, whose code needs a C compiler or a code generator to build.
 const HEAVY: &[&str] = &["kafka", "pulsar-experimental"];
@@ -27,10 +28,29 @@ pub(super) fn all() -> Vec<Step> {
     steps
 }
 
-/// The contract suite on every broker, and its mutants. They come with the suite; until then there are none, and
-/// nothing claims that they passed.
+/// What runs on brokers: the quickstart, and the contract suite on every adapter that is built in.
 fn on_brokers() -> Vec<Step> {
-    Vec::new()
+    vec![
+        Step { name: "quickstart", slow: false, run: quickstart },
+        Step { name: "contract", slow: false, run: on_every_adapter },
+    ]
+}
+
+fn quickstart(workspace: &Workspace) -> Result<()> {
+    process::run(cargo(workspace).args([
+        "run",
+        "--locked",
+        "--quiet",
+        "--package",
+        "consign",
+        "--example",
+        "quickstart",
+    ]))
+}
+
+/// The evidence of the run stays in the target folder.
+fn on_every_adapter(workspace: &Workspace) -> Result<()> {
+    contract::run(Adapter::ALL, None, Some(&workspace.target().join("contract.jsonl")))
 }
 
 /// Downloads the crates of the lock file, which the steps after this one use without a network.
