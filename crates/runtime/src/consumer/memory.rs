@@ -13,6 +13,9 @@ use super::delivery::Content;
 pub(super) struct Memory {
     failures: HashMap<Name, Failures>,
     order: VecDeque<Name>,
+    /// How often each was given back unprocessed, which the broker counts as a delivery too.
+    releases: HashMap<Name, u32>,
+    released: VecDeque<Name>,
     capacity: usize,
 }
 
@@ -32,7 +35,9 @@ enum Name {
 
 impl Memory {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { failures: HashMap::new(), order: VecDeque::new(), capacity: capacity.max(1) }
+        let (failures, releases) = (HashMap::new(), HashMap::new());
+        let capacity = capacity.max(1);
+        Self { failures, order: VecDeque::new(), releases, released: VecDeque::new(), capacity }
     }
 
     pub(super) fn remember(&mut self, content: &Content, failures: Failures) {
@@ -45,6 +50,29 @@ impl Memory {
                 self.failures.remove(&oldest);
             }
         }
+    }
+
+    /// Takes note that a delivery was given back unprocessed.
+    pub(super) fn remember_release(&mut self, content: &Content) {
+        let Some(name) = name(content) else { return };
+        let releases = self.releases.entry(name.clone()).or_default();
+        *releases = releases.saturating_add(1);
+        if *releases == 1 {
+            self.released.push_back(name);
+        }
+        while self.released.len() > self.capacity {
+            if let Some(oldest) = self.released.pop_front() {
+                self.releases.remove(&oldest);
+            }
+        }
+    }
+
+    /// Returns the broker's count of deliveries without those that were given back unprocessed: a message must not be
+    /// given up for those.
+    pub(super) fn processed_deliveries(&self, content: &Content) -> Option<u32> {
+        let count = content.delivery_count?;
+        let releases = name(content).and_then(|name| self.releases.get(&name).copied());
+        Some(count.saturating_sub(releases.unwrap_or(0)).max(1))
     }
 
     /// Returns what is known of a message that came (again).
@@ -86,5 +114,20 @@ mod tests {
         assert_eq!(memory.recall(&content(0)), None);
         assert_eq!(memory.recall(&content(2)), Some(failures(5)));
         assert_eq!((memory.order.len(), memory.failures.len()), (2, 2));
+    }
+
+    #[test]
+    fn deliveries_that_were_given_back_unprocessed_do_not_count() {
+        let mut memory = Memory::new(2);
+        let mut content = content(0);
+        content.delivery_count = Some(4);
+        assert_eq!(memory.processed_deliveries(&content), Some(4));
+        (0..3).for_each(|_| memory.remember_release(&content));
+        assert_eq!(memory.processed_deliveries(&content), Some(1));
+        (0..9).for_each(|_| memory.remember_release(&content));
+        assert_eq!(memory.processed_deliveries(&content), Some(1));
+        (1..=2).for_each(|offset| memory.remember_release(&self::content(offset)));
+        assert_eq!(memory.processed_deliveries(&content), Some(4), "the oldest is forgotten");
+        assert_eq!((memory.releases.len(), memory.released.len()), (2, 2));
     }
 }

@@ -132,7 +132,9 @@ mod tests {
         let effects = Arc::new(AtomicUsize::new(0));
         let with_effect = |mut tx: MemoryTransaction| {
             let effects = Arc::clone(&effects);
-            tx.on_commit(move || drop(effects.fetch_add(1, Ordering::SeqCst)));
+            tx.on_commit(move || {
+                effects.fetch_add(1, Ordering::SeqCst);
+            });
             tx
         };
         drop(with_effect(fresh(&inbox, "a").await));
@@ -151,6 +153,7 @@ mod tests {
             inbox.commit(tx).await.unwrap();
         }
         assert!(!inbox.contains(&key("a")) && inbox.contains(&key("b")) && inbox.contains(&key("c")));
-        assert_eq!((inbox.lock().known.len(), inbox.lock().order.len()), (2, 2));
+        let keys = inbox.lock();
+        assert_eq!((keys.known.len(), keys.order.len()), (2, 2));
     }
 }

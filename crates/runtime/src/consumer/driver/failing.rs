@@ -33,7 +33,7 @@ impl Driver {
         decide(&Situation {
             category,
             attempt,
-            delivery_count: work.and_then(|work| work.content.delivery_count),
+            delivery_count: work.and_then(|work| self.memory.processed_deliveries(&work.content)),
             elapsed: work.map_or(Duration::ZERO, |work| self.now.since(work.received)),
             origin: source.policy_origin(),
             here: source.here.profile().setup(),

@@ -27,7 +27,8 @@ impl Driver {
         let content = Arc::clone(&work.content);
         let source = Arc::clone(&self.source);
         let here = source.here.profile().setup();
-        if let Some(decision) = check_delivery_count(content.delivery_count, source.policy_origin(), here) {
+        let deliveries = self.memory.processed_deliveries(&content);
+        if let Some(decision) = check_delivery_count(deliveries, source.policy_origin(), here) {
             let failure = Failure::new(
                 FailureCategory::TransientInfrastructure,
                 codes::MAX_DELIVERIES_EXCEEDED,

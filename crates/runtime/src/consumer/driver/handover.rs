@@ -87,6 +87,7 @@ impl Driver {
         if let Some(failures) = work.failures() {
             self.memory.remember(&content, failures);
         }
+        self.memory.remember_release(&content);
         self.tell_released(&content);
         let completion = self.completion(key);
         self.settler.release(token, completion);
