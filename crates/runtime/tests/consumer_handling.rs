@@ -1,5 +1,7 @@
 //! Handlers, settlement and its evidence.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
 mod consumer_support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

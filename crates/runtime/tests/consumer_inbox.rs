@@ -1,5 +1,7 @@
 //! The inbox: effect and message id together, then the settlement.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
 mod consumer_support;
 
 use std::num::NonZeroUsize;

@@ -1,5 +1,7 @@
 //! Revocation, loss, interruption, stop and the end of everything.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
 mod consumer_support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,7 @@
 //! Redrive: out of a dead letter, back to its origin.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
 mod consumer_support;
 
 use std::num::NonZeroUsize;

@@ -1,5 +1,7 @@
 //! What becomes of a message whose handler failed: in place, redelivery, copies, dead letters, halts.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
 mod consumer_support;
 
 use std::sync::{Arc, Mutex};
