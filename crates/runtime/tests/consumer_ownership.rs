@@ -13,8 +13,8 @@ use consign_core_api::settlement::SettledBecause::Handled;
 use consign_core_api::spi::{Epoch, Event, UnitId};
 use consign_core_api::time::Moment;
 use consign_core_api::{Failure, FailureCategory};
-use consign_runtime::Consumer;
 use consign_runtime::consumer::{Cancellation, Delivery, HandlerContext, HandlerFailure, LeftBecause};
+use consign_runtime::{Consumer, Messaging, Observed, Observer};
 use consumer_support::{Answer, Bench, Verb, a_while, inbound, inbound_of, orders, profile, start, until};
 use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
@@ -305,4 +305,31 @@ async fn a_shutdown_stops_every_consumer_and_counts_what_is_without_proof() {
     let report = gated.bench.messaging.shutdown(Duration::from_secs(10)).await;
     assert_eq!((report.settled, report.unsettled.len()), (1, 1), "{report}");
     assert!(!gated.consumer.health().running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_an_observer_brings_down_keeps_nobody_waiting() {
+    struct Bomb;
+    impl Observer for Bomb {
+        fn observe(&self, event: &Observed<'_>) {
+            let armed = matches!(event, Observed::Received { .. } | Observed::Released { .. });
+            assert!(!armed, "an observer panics");
+        }
+    }
+    let fake = consumer_support::Fake::default();
+    let messaging = Messaging::builder()
+        .transport("main", fake.clone())
+        .profiles(consign_policy::ProfileSpecs::from_toml(&orders("")).unwrap())
+        .observer(Arc::new(Bomb))
+        .build()
+        .await
+        .unwrap();
+    let codec = consign_core_api::BytesCodec::new();
+    let handler = |_: Delivery<Bytes>, _: HandlerContext| async { Ok(()) };
+    let consumer = messaging.consume_with("orders", "billing", codec, handler).await.unwrap();
+    fake.deliver(inbound(1));
+    until("it ended", || !consumer.health().running).await;
+    assert_eq!(consumer.idle(Duration::from_secs(1)).await.unwrap_err().code(), "CONSUMER_STOPPED");
+    assert!(!consumer.stop(Duration::from_secs(1)).await.timed_out);
+    assert_eq!(fake.verbs(), []);
 }

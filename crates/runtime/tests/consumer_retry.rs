@@ -289,3 +289,22 @@ async fn a_handler_whose_own_publish_is_not_confirmed_leaves_its_message_unsettl
     until("settled", || consumer.counters().settled == 1).await;
     assert_eq!(bench.fake.verbs(), [Verb::Settle(1, Handled)]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_settled_message_is_forgotten_so_that_its_id_starts_anew() {
+    let more = format!("{IN_PLACE}\non_exhausted = \"discard\"");
+    let bench = start(&orders(&more)).await;
+    let starts = Arc::new(Mutex::new(Vec::new()));
+    let consumer = bench.consume(failing_evens(&starts)).await;
+    let mut nowhere = inbound(2);
+    nowhere.position = None;
+    bench.fake.answer_settlements([Answer::Unknown]);
+    for settled in 0..3_u64 {
+        bench.fake.deliver(nowhere.clone());
+        let through = || consumer.counters().settled + consumer.counters().unknown > settled;
+        until("discarded", through).await;
+    }
+    let lines = starts.lock().unwrap().clone();
+    // After the settlement of unknown end it is the same message; after the proven one, a new one.
+    assert_eq!(lines, ["m2 1", "m2 2", "m2 3", "m2 4", "m2 1", "m2 2", "m2 3"]);
+}

@@ -57,7 +57,8 @@ pub(super) fn copy(source: &EncodedMessage, facts: &CopyFacts<'_>, limit: usize)
     add(headers, reserved::FIRST_FAILED_AT, &facts.first_failed.millis().to_string());
     add(headers, reserved::FAILED_AT, &facts.now.millis().to_string());
     let room = limit.saturating_sub(copy.size()).saturating_sub(reserved::FAILURE_TEXT.len());
-    let text = cut(facts.failure.message(), room.min(LONGEST_TEXT));
+    let text = one_line(facts.failure.message());
+    let text = cut(&text, room.min(LONGEST_TEXT)).trim_end();
     if !text.is_empty() {
         add(copy.headers_mut(), reserved::FAILURE_TEXT, text);
     }
@@ -90,6 +91,13 @@ fn add(headers: &mut Headers, name: &'static str, value: &str) {
 
 fn is_one_of(name: &str, names: &[&str]) -> bool {
     names.iter().any(|other| name.eq_ignore_ascii_case(other))
+}
+
+/// Makes a text that every broker carries as a header's value: one line, without control characters and outer blanks.
+/// With any of these some refuse the whole message, and a failed message would have nowhere to go.
+fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text.split(char::is_control).map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join(" ")
 }
 
 /// Cuts a text to at most `bytes` bytes, between characters.
@@ -172,6 +180,22 @@ mod tests {
         assert_eq!(text(&back, "x"), ["1", "2"]);
     }
 
+    #[test]
+    fn a_text_of_many_lines_becomes_one_that_every_broker_carries() {
+        for (said, carried) in [
+            (" no route\r\n  at a\n\tat b\u{0}c \n", "no route at a at b c"),
+            ("\u{85}grüße\u{2003}", "grüße"),
+        ] {
+            let copy = make(&source(), &failure(said), 1 << 20);
+            assert_eq!(text(&copy, reserved::FAILURE_TEXT), [carried]);
+        }
+        // The cut may fall behind a blank.
+        let room = make(&source(), &failure(""), 1 << 20).size() + reserved::FAILURE_TEXT.len() + 3;
+        assert_eq!(text(&make(&source(), &failure("no route"), room), reserved::FAILURE_TEXT), ["no"]);
+        let copy = make(&source(), &failure("\r\n \t"), 1 << 20);
+        assert!(copy.headers().first(reserved::FAILURE_TEXT).is_none());
+    }
+
     proptest! {
         #[test]
         fn the_text_is_cut_first_and_never_inside_a_character(words in "\\PC{0,60}", slack in 0..120_usize) {
@@ -179,7 +203,7 @@ mod tests {
             let copy = make(&source(), &failure(&words), bare + slack);
             prop_assert!(copy.size() <= bare + slack);
             let kept = text(&copy, reserved::FAILURE_TEXT);
-            prop_assert!(kept.iter().all(|kept| words.starts_with(kept)));
+            prop_assert!(kept.iter().all(|kept| words.trim_start().starts_with(kept)));
         }
     }
 }

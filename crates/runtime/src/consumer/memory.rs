@@ -52,6 +52,17 @@ impl Memory {
         }
     }
 
+    /// Forgets a message that is settled: under the same id, something new may come.
+    pub(super) fn forget(&mut self, content: &Content) {
+        if self.failures.is_empty() && self.releases.is_empty() {
+            return;
+        }
+        if let Some(name) = name(content) {
+            self.failures.remove(&name);
+            self.releases.remove(&name);
+        }
+    }
+
     /// Takes note that a delivery was given back unprocessed.
     pub(super) fn remember_release(&mut self, content: &Content) {
         let Some(name) = name(content) else { return };

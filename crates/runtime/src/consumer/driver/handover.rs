@@ -151,7 +151,9 @@ impl Driver {
         let Some(work) = self.works.remove(key) else { return };
         let outcome = sending.resolve(self.weigh(reply));
         self.tell_settled(&work.content, &outcome);
-        if !outcome.is_settled() {
+        if outcome.is_settled() {
+            self.memory.forget(&work.content);
+        } else {
             if let Some(failures) = work.failures() {
                 self.memory.remember(&work.content, failures);
             }

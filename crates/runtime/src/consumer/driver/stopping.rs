@@ -1,5 +1,6 @@
 //! Ends everything by a deadline.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -134,6 +135,10 @@ fn cut_short() -> Failure {
 /// However the task ends, by a panic or with its runtime, nobody waits for it for ever.
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.end();
+        // An observer that panicked may do so again; out of a drop, that would end the process.
+        let told = catch_unwind(AssertUnwindSafe(|| self.end()));
+        if told.is_err() {
+            self.shared.end(self.seat, std::mem::take(&mut self.left));
+        }
     }
 }

@@ -33,6 +33,9 @@ impl Driver {
     }
 
     pub(super) fn assigned(&mut self, unit: UnitId, epoch: Epoch) {
+        if self.is_former(unit, epoch) {
+            return;
+        }
         let before = self.units.insert(unit, Unit { epoch, revoking: false });
         if let Some(before) = before.filter(|before| before.epoch < epoch) {
             self.lose_all(unit, before.epoch);
@@ -43,6 +46,9 @@ impl Driver {
 
     /// Starts nothing more of the unit, gives back what has not started, and lets what runs finish until `drain_by`.
     pub(super) fn revoking(&mut self, unit: UnitId, epoch: Epoch, drain_by: Moment) {
+        if self.is_former(unit, epoch) {
+            return;
+        }
         self.units.insert(unit, Unit { epoch, revoking: true });
         self.tell_assignment(unit, "revoking");
         for key in self.of_unit(unit, epoch, Work::is_at_rest) {
@@ -124,6 +130,11 @@ impl Driver {
         if unit.is_some_and(|unit| self.is_draining(unit)) {
             self.give_back(key);
         }
+    }
+
+    /// Tells whether a later epoch of the unit has begun.
+    fn is_former(&self, unit: UnitId, epoch: Epoch) -> bool {
+        self.units.get(&unit).is_some_and(|known| known.epoch > epoch)
     }
 
     fn tell_assignment(&self, unit: UnitId, what: &'static str) {
