@@ -21,3 +21,13 @@ pub use consign_runtime as runtime;
 pub use consign_in_memory as in_memory;
 #[cfg(feature = "nats")]
 pub use consign_nats as nats;
+
+/// The guide: each of its blocks is a test.
+#[cfg(all(any(doc, doctest), feature = "in-memory", feature = "toml"))]
+#[doc = include_str!("../../../docs/guide.md")]
+pub mod guide {}
+
+/// The page that a newcomer reads first; its blocks are compiled.
+#[cfg(all(doctest, feature = "in-memory", feature = "toml"))]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
