@@ -133,7 +133,10 @@ async fn a_handler_that_ignores_the_loss_is_told_as_unknown_once() {
     let consumer = bench
         .consume(move |_: Delivery<Bytes>, _: HandlerContext| {
             let waits = Arc::clone(&waits);
-            async move { Ok(waits.acquire().await?.forget()) }
+            async move {
+                waits.acquire().await?.forget();
+                Ok(())
+            }
         })
         .await;
     bench.fake.deliver(inbound(1));

@@ -1,5 +1,13 @@
 //! What happens to a message before admission: key, id, headers.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    unreachable_pub,
+    reason = "a test ends by panicking"
+)]
+
 mod support;
 
 use bytes::Bytes;

@@ -1,5 +1,13 @@
 //! The one verdict of a publish, on a transport whose every answer the test gives, in paused time.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    unreachable_pub,
+    reason = "a test ends by panicking"
+)]
+
 mod support;
 
 use std::future::Future;

@@ -21,10 +21,12 @@ use consign_core_api::{
 use consign_policy::ProfileSpecs;
 use consign_runtime::{Messaging, Observed, Observer};
 
+type Queue = VecDeque<(PublishRequest, Completion<PublishReply>)>;
+
 /// Keeps what it is given until the test answers.
 #[derive(Clone, Default)]
 pub struct Manual {
-    pub queue: Arc<Mutex<VecDeque<(PublishRequest, Completion<PublishReply>)>>>,
+    pub queue: Arc<Mutex<Queue>>,
     pub withdrawn: Arc<AtomicBool>,
     pub unpipelined: bool,
     pub window: Option<Duration>,
