@@ -102,7 +102,7 @@ impl Publisher {
         let subject = self.subject(&request.message)?;
         let (headers, payload) =
             wire::encode(&request.message, &self.stream).map_err(|header| outcome::uncarried(&header))?;
-        let reply = Some(self.shared.publishes.reply_to(key));
+        let reply = Some(self.shared.publishes.reply_to(key.get().get()));
         Ok(OutboundMessage { subject, reply, payload, headers: Some(headers) })
     }
 
@@ -124,8 +124,9 @@ impl Destination for Publisher {
             evidence: self.prepared.evidence,
             resend: request.resend,
         };
-        let outgoing =
-            Outgoing { message, until: self.until(request.deadline), ask: Some(Ask { done, context }) };
+        // Its key is its number, so that a withdrawal finds it.
+        let ask = Ask { number: done.key().get().get(), done, context };
+        let outgoing = Outgoing { message, until: self.until(request.deadline), ask: Some(ask) };
         let (unsent, reply) = match self.lane.offer(outgoing) {
             Ok(()) => return,
             Err(Unsent::Full(unsent)) => (unsent, outcome::publish_queue_full()),

@@ -85,9 +85,11 @@ impl NatsSettler {
             let text = "the delivery belongs to an interrupted subscription, or was settled before";
             return done.resolve(outcome::settlement_unknown(codes::NATS_STALE_DELIVERY, text));
         };
-        let reply = Some(self.shared.settlements.reply_to(done.key()));
+        // Every subscription numbers its deliveries for itself, so keys of two of them may be equal.
+        let number = self.shared.settlements.number();
+        let reply = Some(self.shared.settlements.reply_to(number));
         let message = OutboundMessage { subject: delivery, reply, payload: word, headers: None };
-        let ask = Some(Ask { done, context: () });
+        let ask = Some(Ask { number, done, context: () });
         let (unsent, code) =
             match self.lane.offer(Outgoing { message, until: Instant::now() + PATIENCE, ask }) {
                 Ok(()) => return,

@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use consign_core_api::guarantee::OrderingScope;
+use consign_core_api::name::GroupName;
 use consign_core_api::position::MessagePosition;
 use consign_core_api::settlement::SettlementLevel;
 use consign_core_api::spi::{
-    Connection, Destination, Event, NativeSettings, PublishReply, SettlementReply, Subscription, UnitId,
+    Connection, Destination, Event, NativeSettings, PublishReply, SettlementReply, Subscription,
+    SubscriptionSpec, UnitId,
 };
 use support::*;
 
@@ -162,6 +164,8 @@ async fn a_settlement_after_the_consumer_was_deleted_is_unknown_and_the_message_
     let mut seen = vec![text(&delivery(&mut subscription).await), text(&delivery(&mut subscription).await)];
     seen.sort();
     assert_eq!(seen, ["0", "1"]);
+    // What the old durable had handed out was not given back to the new one.
+    nothing_comes(&mut subscription).await;
 }
 
 #[tokio::test]
@@ -244,6 +248,79 @@ async fn closing_gives_back_what_was_not_settled() {
     }
     seen.sort();
     assert_eq!(seen, ["1", "2", "3", "4", "5"]);
+}
+
+#[tokio::test]
+async fn closing_in_full_flight_loses_nothing_to_the_settlement_deadline() {
+    const ALL: usize = 3000;
+    for ordering in [OrderingScope::None, OrderingScope::Destination] {
+        let server = Server::start();
+        let (_connection, destination) = open(&server, ordering).await;
+        let publishing = tokio::spawn({
+            let destination = Arc::clone(&destination);
+            async move { fill(&destination, ALL).await }
+        });
+        let mut settled = std::collections::BTreeSet::new();
+        // Each time a few are settled, one is given back, and the rest is on its way when the subscription ends. What is
+        // lost comes after the deadline of 60 s, longer than this test waits.
+        for round in 0.. {
+            let mut subscription = subscribe(&destination, "g", 64).await;
+            let settler = subscription.settler();
+            let rest = if round < 20 { 20 } else { ALL };
+            for _ in 0..rest {
+                if settled.len() == ALL {
+                    break;
+                }
+                let inbound = delivery(&mut subscription).await;
+                assert!(is_settled(&settle(&settler, &inbound).await));
+                settled.insert(inbound.position.unwrap().to_string());
+            }
+            if settled.len() == ALL {
+                break;
+            }
+            let answers = Answers::new();
+            settler.release(delivery(&mut subscription).await.token, answers.completion(1));
+            if round % 2 == 0 {
+                soon("the release", answers.of(1)).await;
+            }
+            subscription.close().await;
+        }
+        publishing.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn settlements_of_two_subscriptions_get_their_own_answers() {
+    let server = Server::start();
+    let (_connection, destination) = open(&server, OrderingScope::None).await;
+    fill(&destination, 20).await;
+    let mut one = subscribe(&destination, "one", 1).await;
+    let mut two = subscribe(&destination, "two", 1).await;
+    for _ in 0..20 {
+        let (first, second) = (delivery(&mut one).await, delivery(&mut two).await);
+        let (settlers, answers) = ([one.settler(), two.settler()], [Answers::new(), Answers::new()]);
+        for ((settler, inbound), answers) in settlers.iter().zip([first, second]).zip(&answers) {
+            let received = consign_core_api::settlement::state::Received::new(inbound.token);
+            // The same key, as two consumers of one library have it.
+            settler.settle(received.decode().decoded().succeed().settle().1, answers.completion(1));
+        }
+        for answers in answers {
+            let reply: SettlementReply = soon("an answer", answers.of(1)).await;
+            assert!(is_settled(&reply), "{reply:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_asks_for_no_order_sees_what_is_behind_what_it_holds() {
+    let server = Server::start();
+    let (_connection, destination) = open(&server, OrderingScope::Destination).await;
+    fill(&destination, 3).await;
+    let spec = SubscriptionSpec::new(GroupName::new("looker").unwrap(), NonZeroUsize::new(3).unwrap());
+    let mut subscription = destination.subscribe(spec.in_any_order()).await.unwrap();
+    for i in 0..3 {
+        assert_eq!(text(&delivery(&mut subscription).await), i.to_string());
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,10 @@
 //! A subscription: one durable pull consumer per unit.
 
+mod back;
 mod ledger;
 mod pull;
 mod unit;
+mod up;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use async_trait::async_trait;
 use consign_core_api::spi::{
     Batch, DestinationSetup, Settler, Subscription, SubscriptionSpec, TransportError, UnitId,
 };
-use futures_util::future::select_all;
+use futures_util::future::{join_all, select_all};
 
 pub(crate) use ledger::Ledger;
 
@@ -42,7 +44,7 @@ impl NatsSubscription {
         let share = (spec.outstanding.get() / count.max(1)).max(1);
         let mut units = Vec::with_capacity(count);
         for unit in 0..count {
-            let group = Group::new(setup, prepared, &spec.group, unit);
+            let group = Group::new(setup, prepared, &spec, unit);
             let id = UnitId::new(u32::try_from(unit).unwrap_or(u32::MAX));
             let unit =
                 Unit::new(id, Arc::clone(shared), group, Arc::clone(&ledger), Arc::clone(&settler), share);
@@ -81,8 +83,6 @@ impl Subscription for NatsSubscription {
     }
 
     async fn close(&mut self) {
-        for unit in &mut self.units {
-            unit.close();
-        }
+        join_all(self.units.iter_mut().map(Unit::close)).await;
     }
 }

@@ -38,6 +38,8 @@ pub(super) enum Came {
 pub(super) struct Origin {
     pub(super) delivered: u32,
     pub(super) sequence: u64,
+    /// Its number among all that the durable handed out.
+    pub(super) handed_out: u64,
 }
 
 pub(super) fn read(message: &Message) -> Came {
@@ -56,18 +58,37 @@ pub(super) fn read(message: &Message) -> Came {
     }
 }
 
-/// Reads the subject on which a delivery is settled. Its older form has nine tokens, the newer one puts domain and
-/// account before the stream.
-fn origin(reply: &str) -> Option<Origin> {
-    let tokens: Vec<&str> = reply.strip_prefix("$JS.ACK.")?.split('.').collect();
-    let numbers = match tokens.len() {
-        7 => tokens.get(2..4)?,
-        9.. => tokens.get(4..6)?,
-        _ => return None,
-    };
-    let [delivered, sequence] = numbers else { return None };
+/// Where the numbers begin in the subject on which a delivery is settled: its older form has nine tokens, the newer one
+/// puts domain and account before the stream.
+fn numbers_at(tokens: &[&str]) -> Option<usize> {
+    match tokens {
+        ["$JS", "ACK", ..] if tokens.len() == 9 => Some(4),
+        ["$JS", "ACK", ..] if tokens.len() >= 11 => Some(6),
+        _ => None,
+    }
+}
+
+/// Reads the subject on which a delivery is settled.
+pub(super) fn origin(reply: &str) -> Option<Origin> {
+    let tokens: Vec<&str> = reply.split('.').collect();
+    let at = numbers_at(&tokens)?;
+    let [delivered, sequence, handed_out] = tokens.get(at..at + 3)? else { return None };
     let delivered: u64 = delivered.parse().ok()?;
-    Some(Origin { delivered: u32::try_from(delivered).unwrap_or(u32::MAX), sequence: sequence.parse().ok()? })
+    Some(Origin {
+        delivered: u32::try_from(delivered).unwrap_or(u32::MAX),
+        sequence: sequence.parse().ok()?,
+        handed_out: handed_out.parse().ok()?,
+    })
+}
+
+/// Turns the subject of one delivery into that of another one of the same durable.
+pub(super) fn of_other(reply: &str, sequence: u64, handed_out: u64) -> Option<String> {
+    let mut tokens: Vec<&str> = reply.split('.').collect();
+    let at = numbers_at(&tokens)?;
+    let (sequence, handed_out) = (sequence.to_string(), handed_out.to_string());
+    *tokens.get_mut(at + 1)? = &sequence;
+    *tokens.get_mut(at + 2)? = &handed_out;
+    Some(tokens.join("."))
 }
 
 #[cfg(test)]
@@ -76,10 +97,21 @@ mod tests {
 
     #[test]
     fn both_forms_of_the_settlement_subject_are_read() {
-        let expected = Some(Origin { delivered: 3, sequence: 41 });
+        let expected = Some(Origin { delivered: 3, sequence: 41, handed_out: 7 });
         assert_eq!(origin("$JS.ACK.ORDERS.billing.3.41.7.1700000000000000000.5"), expected);
         assert_eq!(origin("$JS.ACK._.hash.ORDERS.billing.3.41.7.1700000000000000000.5"), expected);
         assert_eq!(origin("$JS.ACK.hub.hash.ORDERS.billing.3.41.7.1700000000000000000.5.rnd"), expected);
+    }
+
+    #[test]
+    fn the_subject_of_another_delivery_differs_in_its_numbers_only() {
+        for (one, other) in [
+            ("$JS.ACK.S.c.3.41.7.17.5", "$JS.ACK.S.c.3.40.6.17.5"),
+            ("$JS.ACK._.hash.S.c.3.41.7.17.5", "$JS.ACK._.hash.S.c.3.40.6.17.5"),
+        ] {
+            assert_eq!(of_other(one, 40, 6).unwrap(), other);
+        }
+        assert_eq!(of_other("_INBOX.x", 40, 6), None);
     }
 
     #[test]

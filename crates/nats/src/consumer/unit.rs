@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::{Message, Subject, Subscriber};
+use async_nats::jetstream::consumer::Info;
+use async_nats::{Message, Subject};
 use consign_core_api::Code;
 use consign_core_api::failure::{Failure, FailureCategory};
 use consign_core_api::position::MessagePosition;
@@ -12,8 +13,10 @@ use consign_core_api::spi::{Batch, Event, Inbound, TransportError, UnitId};
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::Instant;
 
+use super::back::{Seen, still_out};
 use super::ledger::Ledger;
 use super::pull::{self, Came};
+use super::up::Up;
 use crate::codes;
 use crate::connection::Shared;
 use crate::settlement::NatsSettler;
@@ -39,7 +42,9 @@ pub(super) struct Unit {
     /// Events that no caller was given yet.
     events: VecDeque<Event>,
     phase: Phase,
-    seen_from: Option<u64>,
+    seen: Option<Seen>,
+    /// The durable when it was looked at last; nothing where the topology is trusted.
+    durable: Option<Box<Info>>,
 }
 
 enum Phase {
@@ -52,16 +57,6 @@ enum Phase {
         give_back: Vec<Subject>,
     },
     Closed,
-}
-
-struct Up {
-    answers: Subscriber,
-    inbox: Subject,
-    generation: u64,
-    /// How many messages were asked for and did not come yet.
-    asked: usize,
-    /// When the server was heard last.
-    heard: Instant,
 }
 
 impl Unit {
@@ -88,13 +83,15 @@ impl Unit {
             pull_subject,
             events,
             phase,
-            seen_from: None,
+            seen: None,
+            durable: None,
         }
     }
 
     /// Opens the unit for the first time.
     pub(super) async fn open(&mut self) -> Result<(), TransportError> {
-        let up = self.build(None).await?;
+        let (up, durable) = self.build(None).await?;
+        self.durable = durable;
         self.assigned(up);
         Ok(())
     }
@@ -131,26 +128,24 @@ impl Unit {
         room
     }
 
-    /// Gives back what was pulled and not given to anybody, and what was not settled.
-    pub(super) fn close(&mut self) {
-        let mut give_back = self.end();
-        give_back.extend(self.ledger.turn(self.id));
+    /// Gives back what was pulled and not given to anybody, and what was not settled. Dropped before it ends, some of
+    /// that comes again only after its settlement deadline.
+    pub(super) async fn close(&mut self) {
         self.events.clear();
-        self.settler.give_back(give_back);
+        self.settler.give_back(self.ledger.turn(self.id));
+        let most = if self.group.is_ordered() { 1 } else { usize::MAX };
+        let unread = match std::mem::replace(&mut self.phase, Phase::Closed) {
+            Phase::Up(up) => up.end(&self.shared.link, most).await,
+            Phase::Down { give_back, .. } => give_back,
+            Phase::Closed => Vec::new(),
+        };
+        self.settler.give_back(unread);
     }
 
-    /// Ends the pulls; returns what had come unread.
+    /// Ends the pulls at once; returns what had come unread.
     fn end(&mut self) -> Vec<Subject> {
         match std::mem::replace(&mut self.phase, Phase::Closed) {
-            Phase::Up(mut up) => {
-                let mut unread = Vec::new();
-                while let Some(Some(message)) = up.answers.next().now_or_never() {
-                    if let (Came::Delivery(_), Some(reply)) = (pull::read(&message), message.reply) {
-                        unread.push(reply);
-                    }
-                }
-                unread
-            }
+            Phase::Up(mut up) => up.unread(),
             Phase::Down { give_back, .. } => give_back,
             Phase::Closed => Vec::new(),
         }
@@ -210,13 +205,14 @@ impl Unit {
     fn came(&mut self, message: Message) {
         let Phase::Up(up) = &mut self.phase else { return };
         up.heard = Instant::now();
+        up.came += 1;
         match pull::read(&message) {
             Came::Delivery(origin) => {
                 up.asked = up.asked.saturating_sub(1);
                 let Some(reply) = message.reply.clone() else { return };
-                let Some(token) = self.ledger.add(self.id, reply) else { return };
-                self.seen_from =
-                    Some(self.seen_from.map_or(origin.sequence, |seen| seen.min(origin.sequence)));
+                let Some(token) = self.ledger.add(self.id, reply.clone()) else { return };
+                let sequence = origin.sequence;
+                self.seen = Some(Seen::and(self.seen.take(), sequence, reply));
                 let position =
                     MessagePosition::Sequence { stream: Arc::clone(&self.stream), sequence: origin.sequence };
                 let inbound = Inbound::new(token, wire::decode(message.headers.as_ref(), message.payload))
@@ -257,13 +253,21 @@ impl Unit {
         let built = match self.shared.is_closed() || !self.shared.link.is_up() {
             true => Err((codes::NATS_DISCONNECTED, "the connection is down".to_owned())),
             false => {
-                let again = Recreate { seen_from: self.seen_from };
+                let again = Recreate { seen_from: self.seen.as_ref().map(|seen| seen.from()) };
                 self.build(Some(again)).await.map_err(|error| (reason(&error), error_text(&error)))
             }
         };
         match built {
-            Ok(up) => {
+            Ok((up, durable)) => {
                 let give_back = self.end();
+                let give_back = match &durable {
+                    None => give_back,
+                    Some(now) => {
+                        let seen = self.seen.as_ref().filter(|_| self.group.is_ordered());
+                        still_out(give_back, self.durable.as_deref(), now, seen)
+                    }
+                };
+                self.durable = durable;
                 self.assigned(up);
                 self.settler.give_back(give_back);
             }
@@ -283,14 +287,17 @@ impl Unit {
         self.events.push_back(Event::Assigned(self.id, self.ledger.epoch(self.id)));
     }
 
-    async fn build(&self, again: Option<Recreate>) -> Result<Up, TransportError> {
+    async fn build(&self, again: Option<Recreate>) -> Result<(Up, Option<Box<Info>>), TransportError> {
         let generation = self.shared.link.generation();
-        self.group.ready(&self.shared, again).await?;
+        let durable = self.group.ready(&self.shared, again).await?;
         let client = self.shared.link.client();
         let inbox = Subject::from(client.new_inbox());
         let subscribed = client.subscribe(inbox.clone());
         match tokio::time::timeout(self.shared.request_timeout, subscribed).await {
-            Ok(Ok(answers)) => Ok(Up { answers, inbox, generation, asked: 0, heard: Instant::now() }),
+            Ok(Ok(answers)) => {
+                let up = Up { answers, inbox, generation, asked: 0, heard: Instant::now(), came: 0 };
+                Ok((up, durable))
+            }
             _ => Err(TransportError::Failed(Failure::new(
                 FailureCategory::TransientInfrastructure,
                 codes::NATS_SUBSCRIPTION_FAILED,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
-use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ const RESIDUE: Duration = Duration::from_secs(10);
 pub(crate) struct Inbox<X: Exchange> {
     /// With its last dot.
     prefix: String,
+    next: AtomicU64,
     waiting: Mutex<Waiting<X>>,
 }
 
@@ -55,7 +56,7 @@ impl<X: Exchange> Inbox<X> {
     /// Makes an inbox under a prefix that nobody else uses.
     pub(crate) fn new(prefix: &str) -> Arc<Self> {
         let waiting = Waiting { entries: HashMap::new(), bounds: VecDeque::new(), live: 0, closed: false };
-        Arc::new(Self { prefix: format!("{prefix}."), waiting: Mutex::new(waiting) })
+        Arc::new(Self { prefix: format!("{prefix}."), next: AtomicU64::new(1), waiting: Mutex::new(waiting) })
     }
 
     /// Returns the subject to subscribe to.
@@ -63,38 +64,43 @@ impl<X: Exchange> Inbox<X> {
         format!("{}*", self.prefix)
     }
 
+    /// Returns a number for a request, never used twice. An inbox numbers its requests in one way only: by this, where
+    /// they come from several runtime parts whose keys may be equal, or by the key, where it has to be found again.
+    pub(crate) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Returns the subject on which the answer to a request comes.
-    pub(crate) fn reply_to(&self, key: SlotKey) -> Subject {
+    pub(crate) fn reply_to(&self, number: u64) -> Subject {
         let mut subject = String::with_capacity(self.prefix.len() + 16);
         subject.push_str(&self.prefix);
         // Writing to a string does not fail.
-        let _ = write!(subject, "{:x}", key.get());
+        let _ = write!(subject, "{number:x}");
         Subject::from(subject)
     }
 
     /// Notes a request that is about to be sent. After the inbox was closed the request is given back.
     pub(crate) fn expect(
         &self,
+        number: u64,
         done: Completion<X::Reply>,
         context: X::Context,
     ) -> Option<Completion<X::Reply>> {
-        let key = done.key().get().get();
         let mut waiting = self.lock();
         if waiting.closed {
             return Some(done);
         }
         if let Some(patience) = X::PATIENCE {
-            waiting.bounds.push_back((Instant::now() + patience, key));
+            waiting.bounds.push_back((Instant::now() + patience, number));
         }
-        // A key is never used twice.
         waiting.live += 1;
-        waiting.entries.insert(key, Entry { done, context, given_up: false });
+        waiting.entries.insert(number, Entry { done, context, given_up: false });
         None
     }
 
     /// Takes a request back that the client did not take.
-    pub(crate) fn forget(&self, key: SlotKey) -> Option<Completion<X::Reply>> {
-        self.lock().take(key.get().get()).map(|entry| entry.done)
+    pub(crate) fn forget(&self, number: u64) -> Option<Completion<X::Reply>> {
+        self.lock().take(number).map(|entry| entry.done)
     }
 
     /// The verdict over a request was given without its answer; it is still awaited for the residue.
@@ -153,9 +159,10 @@ impl<X: Exchange> Inbox<X> {
     }
 
     fn answered(&self, answer: &Message, batch: &mut Batch<X>) {
-        let key = answer.subject.strip_prefix(&self.prefix).and_then(|key| u64::from_str_radix(key, 16).ok());
-        let Some(key) = key.and_then(NonZeroU64::new) else { return };
-        let entry = self.lock().take(key.get());
+        let number =
+            answer.subject.strip_prefix(&self.prefix).and_then(|number| u64::from_str_radix(number, 16).ok());
+        let Some(number) = number else { return };
+        let entry = self.lock().take(number);
         if let Some(entry) = entry {
             batch.add(entry.done, X::judge(&entry.context, answer));
         }
@@ -213,6 +220,7 @@ impl<X: Exchange> Batch<X> {
 #[cfg(test)]
 mod tests {
     use consign_core_api::spi::PublishReply;
+    use std::num::NonZeroU64;
 
     use super::*;
     use crate::outcome::Expected;
@@ -254,14 +262,17 @@ mod tests {
         SlotKey::new(NonZeroU64::new(number).unwrap())
     }
 
-    fn expect(inbox: &Inbox<Publishing>, log: &Arc<Log>, number: u64) {
-        let sink = Arc::clone(log) as Arc<dyn CompletionSink<PublishReply>>;
+    fn expected() -> Expected {
         let evidence = consign_core_api::outcome::ConfirmationEvidence::new(
             consign_core_api::outcome::Evidenced::observed(consign_core_api::outcome::Copies::Leader),
             consign_core_api::outcome::Evidenced::declared(consign_core_api::outcome::Persistence::PageCache),
         );
-        let expected = Expected { stream: "S".into(), evidence, resend: false };
-        drop(inbox.expect(Completion::new(sink, key(number)), expected));
+        Expected { stream: "S".into(), evidence, resend: false }
+    }
+
+    fn expect(inbox: &Inbox<Publishing>, log: &Arc<Log>, number: u64) {
+        let sink = Arc::clone(log) as Arc<dyn CompletionSink<PublishReply>>;
+        drop(inbox.expect(number, Completion::new(sink, key(number)), expected()));
     }
 
     fn answer(inbox: &Inbox<Publishing>, subject: &str, payload: &'static str) {
@@ -295,7 +306,7 @@ mod tests {
             answer(&inbox, stranger, ACKNOWLEDGED);
         }
         assert_eq!((inbox.live(), log.0.lock().unwrap().len()), (1, 0));
-        let subject = inbox.reply_to(key(0xab));
+        let subject = inbox.reply_to(0xab);
         answer(&inbox, &subject, ACKNOWLEDGED);
         answer(&inbox, &subject, ACKNOWLEDGED);
         assert_eq!(*log.0.lock().unwrap(), [(0xab, "accepted")]);
@@ -326,6 +337,22 @@ mod tests {
         expect(&inbox, &log, 1);
         expire(&inbox, RESIDUE);
         assert_eq!(*log.0.lock().unwrap(), [(1, "unknown")]);
+    }
+
+    #[tokio::test]
+    async fn requests_with_equal_keys_get_their_own_answers() {
+        let inbox = Inbox::<Publishing>::new("_INBOX.a");
+        let logs = [Arc::new(Log::default()), Arc::new(Log::default())];
+        let numbers = logs.clone().map(|log| {
+            let number = inbox.number();
+            let sink = log as Arc<dyn CompletionSink<PublishReply>>;
+            drop(inbox.expect(number, Completion::new(sink, key(7)), expected()));
+            number
+        });
+        answer(&inbox, &inbox.reply_to(numbers[1]), "{}");
+        answer(&inbox, &inbox.reply_to(numbers[0]), ACKNOWLEDGED);
+        let told = logs.map(|log| log.0.lock().unwrap().clone());
+        assert_eq!(told, [[(7, "accepted")], [(7, "unknown")]]);
     }
 
     #[tokio::test]

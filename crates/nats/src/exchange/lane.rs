@@ -26,6 +26,8 @@ pub(crate) struct Outgoing<X: Exchange> {
 
 /// The answer that is asked for.
 pub(crate) struct Ask<X: Exchange> {
+    /// The request's number in the inbox.
+    pub(crate) number: u64,
     pub(crate) done: Completion<X::Reply>,
     pub(crate) context: X::Context,
 }
@@ -108,9 +110,7 @@ async fn send_all<X: Exchange>(
             None => tokio::time::timeout_at(until, has_room(&mut client, &link)).await,
         };
         match (room, ask) {
-            (Ok(Ok(())), Some(Ask { done, context })) => {
-                send_asking(&mut client, &inbox, message, done, context)
-            }
+            (Ok(Ok(())), Some(ask)) => send_asking(&mut client, &inbox, message, ask),
             (Ok(Ok(())), None) => {
                 let _ = Pin::new(&mut client).start_send(message);
             }
@@ -126,23 +126,17 @@ async fn send_all<X: Exchange>(
     }
 }
 
-fn send_asking<X: Exchange>(
-    client: &mut Client,
-    inbox: &Inbox<X>,
-    message: OutboundMessage,
-    done: Completion<X::Reply>,
-    context: X::Context,
-) {
+fn send_asking<X: Exchange>(client: &mut Client, inbox: &Inbox<X>, message: OutboundMessage, ask: Ask<X>) {
+    let Ask { number, done, context } = ask;
     if !done.hand_over() {
         return;
     }
-    let key = done.key();
     // Noted before it is sent: the answer may be faster than the next line.
-    if inbox.expect(done, context).is_some() {
+    if inbox.expect(number, done, context).is_some() {
         return;
     }
     if let Err(error) = Pin::new(client).start_send(message)
-        && let Some(done) = inbox.forget(key)
+        && let Some(done) = inbox.forget(number)
     {
         done.resolve(X::not_sent(&error));
     }

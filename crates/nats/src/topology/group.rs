@@ -5,8 +5,7 @@ use std::time::Duration;
 use async_nats::jetstream::consumer::{AckPolicy, Config, DeliverPolicy, Info, PriorityPolicy};
 use consign_core_api::error::{Phase, Problem};
 use consign_core_api::failure::{Failure, FailureCategory};
-use consign_core_api::name::GroupName;
-use consign_core_api::spi::{DestinationSetup, Start, TopologyMode, TransportError};
+use consign_core_api::spi::{DestinationSetup, Start, SubscriptionSpec, TopologyMode, TransportError};
 
 use super::Prepared;
 use super::requests::{self, Refused};
@@ -36,10 +35,15 @@ pub(crate) struct Recreate {
 }
 
 impl Group {
-    pub(crate) fn new(setup: &DestinationSetup, prepared: &Prepared, group: &GroupName, unit: usize) -> Self {
-        let durable = prepared.names.durable(group, unit);
+    pub(crate) fn new(
+        setup: &DestinationSetup,
+        prepared: &Prepared,
+        spec: &SubscriptionSpec,
+        unit: usize,
+    ) -> Self {
+        let durable = prepared.names.durable(&spec.group, unit);
         let subject = prepared.names.subjects().get(unit).map_or("", |subject| &**subject);
-        let ordered = setup.ordering.is_ordered();
+        let ordered = setup.ordering.is_ordered() && !spec.any_order;
         let ack_pending = prepared.native.max_ack_pending.map(|n| i64::from(n.get()));
         let config = Config {
             durable_name: Some(durable.clone()),
@@ -67,10 +71,14 @@ impl Group {
 
     /// Looks at the durable, creates it where it may, and compares it. Each request is bounded by the connection's
     /// request timeout. A durable that has to be made again starts early enough to lose nothing: messages that were
-    /// settled come again.
-    pub(crate) async fn ready(&self, shared: &Shared, again: Option<Recreate>) -> Result<(), TransportError> {
+    /// settled come again. Returns what it looked at; nothing is looked at where the topology is trusted.
+    pub(crate) async fn ready(
+        &self,
+        shared: &Shared,
+        again: Option<Recreate>,
+    ) -> Result<Option<Box<Info>>, TransportError> {
         if self.mode == TopologyMode::Trust {
-            return Ok(());
+            return Ok(None);
         }
         let info = match requests::consumer(shared, &self.stream, &self.durable).await {
             Err(Refused::Missing) if self.mode == TopologyMode::Declare => {
@@ -85,7 +93,7 @@ impl Group {
             found => found,
         };
         match info {
-            Ok(info) => self.compare(&info),
+            Ok(info) => self.compare(&info).map(|()| Some(Box::new(info))),
             Err(Refused::Missing) => Err(TransportError::Refused(vec![self.problem(
                 codes::TOPOLOGY_MISSING,
                 "the durable consumer does not exist",

@@ -50,9 +50,23 @@ impl Server {
         self.wait();
     }
 
-    /// Stops it in its tracks (SIGSTOP); connections stay open.
+    /// Stops it in its tracks (SIGSTOP); connections stay open. On return every thread of it stands.
     pub(crate) fn freeze(&self) {
         self.signal("-STOP");
+        let threads = format!("/proc/{}/task", self.process.id());
+        let stands = |stat: String| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'));
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            let threads = std::fs::read_dir(&threads).expect("the server runs");
+            let stats =
+                threads.map(|thread| std::fs::read_to_string(thread.expect("a thread").path().join("stat")));
+            // A thread that ended meanwhile stands too.
+            if stats.flatten().all(stands) {
+                return;
+            }
+            assert!(Instant::now() < until, "the server does not stand still");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Lets it go on (SIGCONT).
