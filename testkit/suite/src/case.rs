@@ -1,9 +1,10 @@
 //! A case: one promise, one function.
 
 use std::fmt;
+use std::time::Duration;
 
 use consign_core_api::capability::DeliveryCount;
-use consign_core_api::{Capabilities, Capability, OrderingScope};
+use consign_core_api::{Capabilities, Capability, DeliveryGuarantee, OrderingScope};
 use futures_util::future::BoxFuture;
 
 use crate::harness::{FaultKind, Harness};
@@ -15,6 +16,13 @@ pub type CaseResult = Result<(), CaseError>;
 
 /// Why a case failed, as a text for people. Any error converts into it.
 pub struct CaseError(String);
+
+impl Need {
+    /// Consuming with retries, dead letters and redeliveries.
+    pub const AT_LEAST_ONCE: Self = Self::Delivery(DeliveryGuarantee::AtLeastOnce);
+    /// Settling before handling.
+    pub const AT_MOST_ONCE: Self = Self::Delivery(DeliveryGuarantee::AtMostOnce);
+}
 
 impl CaseError {
     /// Describes a failure.
@@ -45,12 +53,29 @@ macro_rules! ensure {
     };
 }
 
+/// The longest time for which a case waits until a broker has forgotten an id.
+pub const FORGETFUL: Duration = Duration::from_secs(5);
+
 /// What a case needs to be applicable.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Need {
     /// A capability. Without it, its refusal is asserted by another case.
     Capability(Capability),
+    /// A capability that is missing, so that its refusal is asserted.
+    Lacks(Capability),
+    /// This delivery guarantee.
+    Delivery(DeliveryGuarantee),
+    /// No order.
+    Unordered,
+    /// Keys that are not demanded.
+    KeyOptional,
+    /// A broker that remembers no ids, or forgets them within [`FORGETFUL`].
+    ShortMemory,
+    /// A broker that remembers ids for longer than [`FORGETFUL`].
+    LongMemory,
+    /// A REDELIVERY retry that really is given back to the broker: the order, if any, survives it.
+    RealRedelivery,
     /// Any order.
     Ordered,
     /// This order, exactly.
@@ -70,20 +95,54 @@ pub enum Need {
 impl Need {
     /// Tells why the need is not met; `None` if it is.
     #[must_use]
-    pub fn unmet(self, harness: &dyn Harness, profile: &Profile, capabilities: &Capabilities) -> Option<String> {
+    pub fn unmet(
+        self,
+        harness: &dyn Harness,
+        profile: &Profile,
+        capabilities: &Capabilities,
+    ) -> Option<String> {
         let unless = |met: bool, why: &dyn Fn() -> String| if met { None } else { Some(why()) };
         match self {
             Self::Capability(capability) => unless(capabilities.has(capability), &|| {
                 format!("refused as declared: {capability} is {}", capabilities.support(capability))
             }),
-            Self::Ordered => unless(profile.ordering.is_ordered(), &|| "the profile asks for no order".to_owned()),
-            Self::Ordering(scope) => {
-                unless(profile.ordering == scope, &|| format!("the profile's ordering is {}", profile.ordering))
+            Self::Lacks(capability) => unless(!capabilities.has(capability), &|| {
+                format!("{capability} is {}, and proven by other cases", capabilities.support(capability))
+            }),
+            Self::Delivery(guarantee) => unless(profile.delivery == guarantee, &|| {
+                format!("the profile's delivery is {}", profile.delivery)
+            }),
+            Self::Unordered => unless(!profile.ordering.is_ordered(), &|| {
+                format!("the profile's ordering is {}", profile.ordering)
+            }),
+            Self::KeyOptional => unless(profile.ordering != OrderingScope::Key, &|| {
+                "key ordering demands a key, which another case asserts".to_owned()
+            }),
+            Self::ShortMemory | Self::LongMemory => {
+                let window = capabilities.deduplication_window();
+                let short = window.is_none_or(|window| window <= FORGETFUL);
+                unless(short == matches!(self, Self::ShortMemory), &|| match window {
+                    Some(window) => format!("the broker remembers ids for {window:?}"),
+                    None => "the broker remembers no ids, as declared".to_owned(),
+                })
             }
+            Self::RealRedelivery => unless(
+                capabilities.has(Capability::Redelivery)
+                    && (!profile.ordering.is_ordered() || capabilities.redelivery_keeps_order()),
+                &|| "retried in place instead: a redelivery would break the order, as declared".to_owned(),
+            ),
+            Self::Ordered => {
+                unless(profile.ordering.is_ordered(), &|| "the profile asks for no order".to_owned())
+            }
+            Self::Ordering(scope) => unless(profile.ordering == scope, &|| {
+                format!("the profile's ordering is {}", profile.ordering)
+            }),
             Self::Fault(kind) => {
                 unless(harness.offers().contains(&kind), &|| format!("the harness offers no {kind:?}"))
             }
-            Self::Tombstones => unless(capabilities.tombstones(), &|| "no tombstones, as declared".to_owned()),
+            Self::Tombstones => {
+                unless(capabilities.tombstones(), &|| "no tombstones, as declared".to_owned())
+            }
             Self::BinaryHeaders => unless(capabilities.headers().binary_values, &|| {
                 "refused as declared: no binary header values".to_owned()
             }),

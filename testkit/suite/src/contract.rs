@@ -4,15 +4,16 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use consign_core_api::spi::{DestinationSetup, Transport};
-use consign_core_api::{Capabilities, DestinationName};
+use consign_core_api::spi::Transport;
+use consign_core_api::{Capabilities, DestinationName, TransportName};
+use consign_policy::{Catalog, ProfileSpecs, plan};
 use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
 
 use crate::case::Case;
 use crate::cases;
 use crate::harness::Harness;
-use crate::lab::Lab;
+use crate::lab::{Lab, PATIENCE};
 use crate::profile::Profile;
 use crate::report::{Entry, Report, Verdict};
 use crate::wrap::Wrapper;
@@ -34,12 +35,23 @@ pub struct Contract {
     cases: Vec<Case>,
     wrapper: Option<Wrapper>,
     parallel: usize,
+    patience: Duration,
+    enough: usize,
 }
 
 impl Contract {
     /// Starts a run on a broker that is used elsewhere too.
     pub fn shared(harness: Arc<dyn Harness>) -> Self {
-        Self { harness, profiles: Vec::new(), only: None, cases: cases::all(), wrapper: None, parallel: 4 }
+        Self {
+            harness,
+            profiles: Vec::new(),
+            only: None,
+            cases: cases::all(),
+            wrapper: None,
+            parallel: 4,
+            patience: PATIENCE,
+            enough: usize::MAX,
+        }
     }
 
     /// Adds a configuration.
@@ -72,24 +84,45 @@ impl Contract {
         self
     }
 
+    /// Sets the longest that a case waits for anything; the default is 20 s. A broker far away may need more.
+    pub const fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Ends the run after so many failures. What runs then is given up and not in the report.
+    pub(crate) const fn enough(mut self, failures: usize) -> Self {
+        self.enough = failures;
+        self
+    }
+
     /// Runs every case in every profile.
     pub async fn run(self) -> Report {
         let version = self.harness.version().await;
         let mut report = Report::default();
         for profile in &self.profiles {
-            let capabilities = match capabilities(self.harness.transport().as_ref(), profile) {
+            let capabilities = match capabilities(self.transport(), profile) {
                 Ok(capabilities) => capabilities,
                 Err(why) => {
-                    report.push(self.entry(&version, profile, "profile", Verdict::Failed(why), Duration::ZERO));
+                    report.push(self.entry(
+                        &version,
+                        profile,
+                        "profile",
+                        Verdict::Failed(why),
+                        Duration::ZERO,
+                    ));
                     continue;
                 }
             };
-            let chosen = |case: &&Case| self.only.as_ref().is_none_or(|part| case.name.contains(part.as_str()));
+            let chosen =
+                |case: &&Case| self.only.as_ref().is_none_or(|part| case.name.contains(part.as_str()));
             let mut alone = Vec::new();
             let mut together = Vec::new();
             for case in self.cases.iter().filter(chosen) {
-                let unmet =
-                    case.needs.iter().find_map(|need| need.unmet(self.harness.as_ref(), profile, &capabilities));
+                let unmet = case
+                    .needs
+                    .iter()
+                    .find_map(|need| need.unmet(self.harness.as_ref(), profile, &capabilities));
                 match unmet {
                     Some(why) => report.push(self.entry(
                         &version,
@@ -102,17 +135,33 @@ impl Contract {
                     None => together.push(*case),
                 }
             }
-            let entries: Vec<_> = stream::iter(together)
+            let mut running = stream::iter(together)
                 .map(|case| self.one(&version, profile, &capabilities, case))
-                .buffer_unordered(self.parallel)
-                .collect()
-                .await;
-            entries.into_iter().for_each(|entry| report.push(entry));
+                .buffer_unordered(self.parallel);
+            while let Some(entry) = running.next().await {
+                report.push(entry);
+                if report.failures().count() >= self.enough {
+                    return report;
+                }
+            }
+            drop(running);
             for case in alone {
                 report.push(self.one(&version, profile, &capabilities, case).await);
+                if report.failures().count() >= self.enough {
+                    return report;
+                }
             }
         }
         report
+    }
+
+    /// What a case will see: the transport with whatever is put in front of it.
+    fn transport(&self) -> Arc<dyn Transport> {
+        let transport = self.harness.transport();
+        match &self.wrapper {
+            Some(wrap) => wrap(transport),
+            None => transport,
+        }
     }
 
     async fn one(&self, version: &str, profile: &Profile, capabilities: &Capabilities, case: Case) -> Entry {
@@ -122,6 +171,7 @@ impl Contract {
             capabilities.clone(),
             unique(),
             self.wrapper.clone(),
+            self.patience,
         ));
         let started = Instant::now();
         let task = {
@@ -129,17 +179,16 @@ impl Contract {
             // A task of its own, so that a case that blocks or panics takes nothing with it.
             tokio::spawn(async move { AssertUnwindSafe((case.run)(&lab)).catch_unwind().await })
         };
-        let abort = task.abort_handle();
+        // A run that is given up takes its cases with it.
+        let abort = AbortOnDrop(task.abort_handle());
         let verdict = match tokio::time::timeout(CASE_BOUND, task).await {
             Ok(Ok(Ok(Ok(())))) => Verdict::Passed,
             Ok(Ok(Ok(Err(error)))) => Verdict::Failed(format!("{error:?}")),
             Ok(Ok(Err(panic))) => Verdict::Failed(format!("panicked: {}", panic_text(panic.as_ref()))),
             Ok(Err(error)) => Verdict::Failed(error.to_string()),
-            Err(_) => {
-                abort.abort();
-                Verdict::Failed(format!("no end within {CASE_BOUND:?}"))
-            }
+            Err(_) => Verdict::Failed(format!("no end within {CASE_BOUND:?}")),
         };
+        drop(abort);
         let mut entry = self.entry(version, profile, case.name, verdict, started.elapsed());
         if matches!(entry.verdict, Verdict::Failed(_)) {
             entry.history = lab.history().lines();
@@ -166,16 +215,23 @@ impl std::fmt::Debug for Contract {
     }
 }
 
-/// Asks the transport what it declares of a destination of this profile.
-fn capabilities(transport: &dyn Transport, profile: &Profile) -> Result<Capabilities, String> {
-    let name = DestinationName::new("contract").map_err(|error| error.to_string())?;
-    let mut setup = DestinationSetup::new(name, profile.delivery, profile.ordering);
-    setup.native = profile.native.clone();
-    let problems = transport.validate(&setup);
-    match problems.first() {
-        Some(problem) => Err(format!("the adapter refuses the profile: {problem}")),
-        None => Ok(transport.capabilities(&setup)),
+/// Ends a task that nobody waits for any more.
+struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
+}
+
+/// Asks the transport what it declares of a destination of this profile, which must be free of contradictions.
+pub(crate) fn capabilities(transport: Arc<dyn Transport>, profile: &Profile) -> Result<Capabilities, String> {
+    let name = TransportName::new("main").map_err(|error| error.to_string())?;
+    let specs = ProfileSpecs::new().with("contract", profile.spec());
+    let plan = plan(&specs, &Catalog::new().transport(name, transport))
+        .map_err(|report| format!("the profile is refused: {report}"))?;
+    let name = DestinationName::new("contract").map_err(|error| error.to_string())?;
+    plan.capabilities(&name).cloned().ok_or_else(|| "nothing is declared".to_owned())
 }
 
 /// Makes a prefix that no other case and no other run uses.

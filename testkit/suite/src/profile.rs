@@ -37,6 +37,13 @@ impl Profile {
         self
     }
 
+    /// Sets the delivery guarantee.
+    #[must_use]
+    pub const fn delivery(mut self, delivery: DeliveryGuarantee) -> Self {
+        self.delivery = delivery;
+        self
+    }
+
     /// Sets a native setting.
     #[must_use]
     pub fn native(mut self, name: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {

@@ -40,6 +40,20 @@ pub struct Entry {
     pub history: Vec<String>,
 }
 
+impl Entry {
+    /// Tells whether it holds.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.verdict == Verdict::Passed
+    }
+
+    /// Tells whether it does not.
+    #[must_use]
+    pub const fn failed(&self) -> bool {
+        matches!(self.verdict, Verdict::Failed(_))
+    }
+}
+
 /// Everything that a run proved or did not.
 #[derive(Debug, Clone, Default)]
 #[must_use = "a report that nobody looks at proves nothing"]
@@ -67,12 +81,12 @@ impl Report {
     /// Counts what passed.
     #[must_use]
     pub fn passed(&self) -> usize {
-        self.entries.iter().filter(|entry| entry.verdict == Verdict::Passed).count()
+        self.entries.iter().filter(|entry| entry.passed()).count()
     }
 
     /// Returns what failed.
     pub fn failures(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| matches!(entry.verdict, Verdict::Failed(_)))
+        self.entries.iter().filter(|entry| entry.failed())
     }
 
     /// Returns the evidence file: one JSON object a line.

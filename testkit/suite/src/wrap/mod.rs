@@ -1,15 +1,27 @@
 //! Something between the runtime and a transport: for mutants, and for faults that no broker can be asked for.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `meddle` | what can be meddled with |
+//! | `transport` | the seam with a meddler in front |
+//! | `intercept` | an answer changed or held on its way back |
+//! | `fault` | the faults that cases choose |
+//! | `redeclare` | a declaration, changed |
 
+mod fault;
 mod intercept;
 mod meddle;
+mod redeclare;
 mod transport;
 
 use std::sync::Arc;
 
 use consign_core_api::spi::Transport;
 
+pub use fault::{Counts, Faults, PublishFault, SettleFault};
 pub use intercept::intercept;
-pub use meddle::{Meddle, Verb};
+pub use meddle::{Meddle, Site, Verb};
+pub use redeclare::redeclare;
 pub use transport::meddled;
 
 /// Puts something in front of a transport.
