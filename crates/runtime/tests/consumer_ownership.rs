@@ -336,3 +336,56 @@ async fn a_driver_that_an_observer_brings_down_keeps_nobody_waiting() {
     assert!(!consumer.stop(Duration::from_secs(1)).await.timed_out);
     assert_eq!(fake.verbs(), []);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_fails_while_its_unit_goes_or_all_stops_is_given_back_at_once() {
+    let retry = "retry = { strategy = \"IN_PLACE\", max_attempts = 9, first = \"10m\", max = \"10m\" }";
+    for stops in [true, false] {
+        let bench = start(&profile("orders", "PARTITION", retry)).await;
+        let consumer = bench
+            .consume(|_: Delivery<Bytes>, _: HandlerContext| async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Err(HandlerFailure::transient("DOWN", "down"))
+            })
+            .await;
+        bench.fake.tell(Event::Assigned(ONE, Epoch::new(1)));
+        bench.fake.deliver(inbound_of(1, 1, 1));
+        a_while().await;
+        let began = tokio::time::Instant::now();
+        if stops {
+            consumer.stop(Duration::from_secs(60)).await;
+        } else {
+            let drain_by = Moment::from_start(Duration::from_secs(3600));
+            bench.fake.tell(Event::Revoking { unit: ONE, epoch: Epoch::new(1), drain_by });
+            until("given back", || !bench.fake.verbs().is_empty()).await;
+        }
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        assert_eq!(bench.fake.verbs(), [Verb::Release(1)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn news_of_a_former_epoch_changes_nothing() {
+    let gated = Gated::on(&partitioned()).await;
+    let fake = &gated.bench.fake;
+    fake.tell(Event::Assigned(ONE, Epoch::new(2)));
+    fake.tell(Event::Assigned(ONE, Epoch::new(1)));
+    let drain_by = Moment::from_start(Duration::ZERO);
+    fake.tell(Event::Revoking { unit: ONE, epoch: Epoch::new(1), drain_by });
+    fake.tell(Event::Lost(ONE, Epoch::new(1)));
+    fake.deliver(inbound_of(1, 2, 1));
+    gated.gate.add_permits(1);
+    until("settled", || gated.consumer.counters().settled == 1).await;
+    assert_eq!(fake.verbs(), [Verb::Settle(1, Handled)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_adapter_that_delivers_too_much_is_not_read_until_that_is_worked_off() {
+    let gated = Gated::on(&orders("")).await;
+    (0..1000).for_each(|tag| gated.bench.fake.deliver(inbound(tag)));
+    a_while().await;
+    let most = 2 * gated.bench.fake.spec("orders").outstanding.get();
+    assert_eq!(gated.consumer.counters().received, most as u64);
+    gated.gate.add_permits(1000);
+    until("all", || gated.consumer.counters().settled == 1000).await;
+}
