@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 /// Names a slot of the runtime and one use of it. It crosses a C callback as a number.
 ///
-/// A key is never used twice: a late reply after the slot was given to another request is recognised.
+/// A sink never uses a key twice: a late reply after the slot was given to another request is recognised. Keys of two
+/// sinks may be equal; every consumer has a sink of its own for its settlements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SlotKey(NonZeroU64);
 

@@ -18,13 +18,23 @@ pub struct SubscriptionSpec {
     pub group: GroupName,
     /// How many deliveries may be outstanding: delivered and not yet settled or given back.
     pub outstanding: NonZeroUsize,
+    /// The reader keeps deliveries unsettled and wants those behind them all the same, whatever the destination's
+    /// ordering: it looks, it does not process in order. Default `false`.
+    pub any_order: bool,
 }
 
 impl SubscriptionSpec {
     /// Makes a specification.
     #[must_use]
     pub const fn new(group: GroupName, outstanding: NonZeroUsize) -> Self {
-        Self { group, outstanding }
+        Self { group, outstanding, any_order: false }
+    }
+
+    /// Asks for deliveries also while earlier ones are unsettled, whatever the destination's ordering.
+    #[must_use]
+    pub const fn in_any_order(mut self) -> Self {
+        self.any_order = true;
+        self
     }
 }
 

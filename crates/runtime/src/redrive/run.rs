@@ -44,7 +44,9 @@ pub(crate) async fn redrive(
             .map_err(|error| refuse(codes::SUBSCRIPTION_FAILED, error.to_string()))?,
     };
     let limit = options.limit.min(std::num::NonZeroUsize::MIN.saturating_add(MOST - 1));
-    let mut subscription = subscribe(&here, SubscriptionSpec::new(reader, limit)).await?;
+    // What stays is held until the end, and must not hide what is behind it.
+    let spec = SubscriptionSpec::new(reader, limit).in_any_order();
+    let mut subscription = subscribe(&here, spec).await?;
     let run = Run {
         core: Arc::clone(core),
         settler: subscription.settler(),
