@@ -96,7 +96,8 @@ fn is_one_of(name: &str, names: &[&str]) -> bool {
 /// Makes a text that every broker carries as a header's value: one line, without control characters and outer blanks.
 /// With any of these some refuse the whole message, and a failed message would have nowhere to go.
 fn one_line(text: &str) -> String {
-    let lines: Vec<&str> = text.split(char::is_control).map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> =
+        text.split(char::is_control).map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.join(" ")
 }
 
