@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::HeaderMap;
 use async_trait::async_trait;
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use consign_core_api::message::{EncodedMessage, Headers, Message, MessageId, Payload, Timestamp};
+use consign_core_api::message::{EncodedMessage, Message, MessageId, Payload, Timestamp};
 use consign_core_api::spi::Transport;
 use consign_core_api::{MessagePosition, OrderingScope};
 use consign_nats::NatsConfig;
 use consign_testkit::{BrokerFault, FaultKind, Harness, NotOffered, Profile, Stored};
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use serde::Deserialize;
 use tokio::sync::Mutex;
 
 use crate::brokers::nats::{Provided, provide};
@@ -20,6 +21,9 @@ use crate::{Error, Result};
 
 /// How long one question to the server may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many messages are asked for at once.
+const AT_ONCE: usize = 32;
 
 /// A server for the contract.
 pub struct NatsHarness {
@@ -94,26 +98,19 @@ impl Harness for NatsHarness {
 
     async fn read_back(&self, _: &Profile, destination: &str) -> std::result::Result<Vec<Stored>, String> {
         let client = connect(&self.url).await?;
-        let jetstream = async_nats::jetstream::new(client);
+        let jetstream = async_nats::jetstream::new(client.clone());
         let stream = jetstream.get_stream(destination).await.map_err(|error| error.to_string())?;
         let state = stream.get_info().await.map_err(|error| error.to_string())?.state;
-        let mut all = Vec::new();
         if state.messages == 0 {
-            return Ok(all);
+            return Ok(Vec::new());
         }
-        for sequence in state.first_sequence..=state.last_sequence {
-            use async_nats::jetstream::stream::RawMessageErrorKind;
-            match stream.get_raw_message(sequence).await {
-                Ok(raw) => {
-                    let message = read(&raw.headers, raw.payload);
-                    let position = MessagePosition::Sequence { stream: destination.into(), sequence };
-                    all.push(Stored::new(message, Some(position)));
-                }
-                Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => {}
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        Ok(all)
+        let reading = (state.first_sequence..=state.last_sequence).map(|sequence| {
+            let client = client.clone();
+            async move { raw(&client, destination, sequence).await }
+        });
+        let all: Vec<Option<Stored>> =
+            futures_util::stream::iter(reading).buffered(AT_ONCE).try_collect().await?;
+        Ok(all.into_iter().flatten().collect())
     }
 
     async fn inflict(&self, fault: BrokerFault<'_>) -> std::result::Result<(), NotOffered> {
@@ -146,7 +143,6 @@ impl Harness for NatsHarness {
 
 impl NatsHarness {
     async fn delete_consumers(&self, destination: &str, group: &str) -> std::result::Result<(), String> {
-        use futures_util::TryStreamExt as _;
         let client = connect(&self.url).await?;
         let jetstream = async_nats::jetstream::new(client);
         let stream = jetstream.get_stream(destination).await.map_err(|error| error.to_string())?;
@@ -159,26 +155,76 @@ impl NatsHarness {
     }
 }
 
+/// The answer to a request for one message of a stream.
+#[derive(Deserialize)]
+struct Answer {
+    message: Option<Raw>,
+    error: Option<Refusal>,
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    #[serde(default)]
+    hdrs: String,
+    #[serde(default)]
+    data: String,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    err_code: u64,
+    description: String,
+}
+
+const NO_MESSAGE: u64 = 10037;
+
+/// Reads one message as the server keeps it; none where it was deleted. The client's own method for this drops headers
+/// that repeat.
+async fn raw(
+    client: &async_nats::Client,
+    stream: &str,
+    sequence: u64,
+) -> std::result::Result<Option<Stored>, String> {
+    let request = format!(r#"{{"seq":{sequence}}}"#);
+    let answer = client.request(format!("$JS.API.STREAM.MSG.GET.{stream}"), request.into());
+    let answer = tokio::time::timeout(PATIENCE, answer).await.map_err(|_| "no answer in time".to_owned())?;
+    let answer = answer.map_err(|error| error.to_string())?;
+    let answer: Answer = serde_json::from_slice(&answer.payload).map_err(|error| error.to_string())?;
+    match answer {
+        Answer { error: Some(refusal), .. } if refusal.err_code == NO_MESSAGE => Ok(None),
+        Answer { error: Some(refusal), .. } => Err(refusal.description),
+        Answer { message: Some(raw), .. } => {
+            let decoded = |text: &str| STANDARD.decode(text).map_err(|error| error.to_string());
+            let (headers, payload) = (decoded(&raw.hdrs)?, Bytes::from(decoded(&raw.data)?));
+            let headers = String::from_utf8(headers).map_err(|error| error.to_string())?;
+            let message = read(&fields(&headers), payload);
+            let position = MessagePosition::Sequence { stream: stream.into(), sequence };
+            Ok(Some(Stored::new(message, Some(position))))
+        }
+        Answer { .. } => Err("an answer without a message".to_owned()),
+    }
+}
+
+/// Splits headers into names and values, in their order.
+fn fields(headers: &str) -> Vec<(&str, &str)> {
+    let lines = headers.split("\r\n").skip(1);
+    lines.filter_map(|line| line.split_once(':')).map(|(name, value)| (name, value.trim())).collect()
+}
+
 /// Reads a message as the adapter's page says that it writes them.
-fn read(headers: &HeaderMap, payload: Bytes) -> EncodedMessage {
-    let text = |name: &str| headers.get(name).map(|value| value.as_str().to_owned());
+fn read(fields: &[(&str, &str)], payload: Bytes) -> EncodedMessage {
+    let text = |wanted: &str| fields.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
     let mut parts = Message::<()>::tombstone().into_parts().1;
     parts.id = text("Nats-Msg-Id").and_then(|id| MessageId::new(id).ok());
     parts.key = text("consign-key").and_then(|key| URL_SAFE_NO_PAD.decode(key).ok()).map(Bytes::from);
     parts.timestamp = text("consign-timestamp").and_then(|t| t.parse().ok()).map(Timestamp::from_millis);
-    let mut users = Headers::new();
     let own =
         ["Nats-Msg-Id", "Nats-Expected-Stream", "consign-key", "consign-timestamp", "consign-tombstone"];
-    for (name, values) in headers.iter() {
-        let name = name.to_string();
-        if own.contains(&name.as_str()) {
-            continue;
-        }
-        for value in values {
-            users.push(name.as_str(), value.as_str().to_owned());
-        }
-    }
-    parts.headers = users;
+    parts.headers = fields
+        .iter()
+        .filter(|(name, _)| !own.contains(name))
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
     let payload =
         if text("consign-tombstone").is_some() { Payload::Tombstone } else { Payload::Bytes(payload) };
     EncodedMessage::new(payload, parts)
