@@ -117,6 +117,8 @@ impl Driver {
         self.lanes.hold(work.lane, key);
         self.recount = true;
         let content = Arc::clone(&work.content);
+        // Whoever is told that it stands still and looks finds it so.
+        self.tell_activity();
         self.tell(&Observed::Halted { delivery: self.source.info(&content), failure });
         self.after_rest(key);
     }
