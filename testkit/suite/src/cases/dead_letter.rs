@@ -23,6 +23,8 @@ crate::cases! {
     an_exhausted_message_goes_to_the_dead_letter_whole_and_with_its_history:
         "the copy keeps payload, key and headers byte for byte, and tells where it failed and why"
         [Need::AT_LEAST_ONCE];
+    a_failure_that_tells_a_long_story_still_goes_to_the_dead_letter:
+        "whatever text a failure carries, its copy is one that the broker takes" [Need::AT_LEAST_ONCE];
     a_dead_letter_that_is_not_confirmed_leaves_the_source_unsettled:
         "the source is settled only once its copy is CONFIRMED" [Need::AT_LEAST_ONCE];
     a_rejected_dead_letter_copy_is_tried_again:
@@ -133,6 +135,23 @@ async fn an_exhausted_message_goes_to_the_dead_letter_whole_and_with_its_history
     for name in [reserved::FIRST_FAILED_AT, reserved::FAILED_AT] {
         ensure!(header(name).parse::<i64>().is_ok(), "{name} is {:?}", header(name));
     }
+    lab.end(&messaging).await
+}
+
+async fn a_failure_that_tells_a_long_story_still_goes_to_the_dead_letter(lab: &Lab) -> CaseResult {
+    let Pair { name, dead, specs } = pair(lab, lab.spec());
+    let messaging = lab.start(specs).await?;
+    lab.publish(&messaging, &name, "k", [1]).await?;
+    let _consuming = lab
+        .consume_by(&messaging, &name, "g", |_, _| async {
+            let lines = " at somewhere: grüße\r\n\tbecause\u{0}\u{7f}\u{85} of this\n".repeat(200);
+            Err(consign_runtime::consumer::HandlerFailure::permanent("CASE_STORY", lines))
+        })
+        .await?;
+    dead_lettered(lab).await?;
+    let copy = only_dead_letter(lab, &dead).await?;
+    let text = copy.headers().first(reserved::FAILURE_TEXT).and_then(|h| h.text()).unwrap_or_default();
+    ensure!(text.starts_with("at somewhere: grüße because of this at"), "the text is {text:?}");
     lab.end(&messaging).await
 }
 
