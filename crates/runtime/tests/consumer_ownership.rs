@@ -14,8 +14,11 @@ use consign_core_api::spi::{Epoch, Event, UnitId};
 use consign_core_api::time::Moment;
 use consign_core_api::{Failure, FailureCategory};
 use consign_runtime::consumer::{Cancellation, Delivery, HandlerContext, HandlerFailure, LeftBecause};
+use consign_runtime::observer::DeliveryInfo;
 use consign_runtime::{Consumer, Messaging, Observed, Observer};
-use consumer_support::{Answer, Bench, Verb, a_while, inbound, inbound_of, orders, profile, start, until};
+use consumer_support::{
+    Answer, Bench, Verb, a_while, id, inbound, inbound_of, orders, profile, start, until,
+};
 use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 
@@ -315,7 +318,12 @@ async fn a_driver_that_an_observer_brings_down_keeps_nobody_waiting() {
     struct Bomb;
     impl Observer for Bomb {
         fn observe(&self, event: &Observed<'_>) {
-            let armed = matches!(event, Observed::Received { .. } | Observed::Released { .. });
+            let second = |delivery: &DeliveryInfo<'_>| delivery.id == Some(&id(2));
+            let armed = match event {
+                Observed::Received { delivery } => second(delivery),
+                Observed::Released { .. } => true,
+                _ => false,
+            };
             assert!(!armed, "an observer panics");
         }
     }
@@ -328,9 +336,11 @@ async fn a_driver_that_an_observer_brings_down_keeps_nobody_waiting() {
         .await
         .unwrap();
     let codec = consign_core_api::BytesCodec::new();
-    let handler = |_: Delivery<Bytes>, _: HandlerContext| async { Ok(()) };
+    let handler = |_: Delivery<Bytes>, _: HandlerContext| std::future::pending();
     let consumer = messaging.consume_with("orders", "billing", codec, handler).await.unwrap();
     fake.deliver(inbound(1));
+    a_while().await;
+    fake.deliver(inbound(2));
     until("it ended", || !consumer.health().running).await;
     assert_eq!(consumer.idle(Duration::from_secs(1)).await.unwrap_err().code(), "CONSUMER_STOPPED");
     assert!(!consumer.stop(Duration::from_secs(1)).await.timed_out);
@@ -373,10 +383,15 @@ async fn news_of_a_former_epoch_changes_nothing() {
     let drain_by = Moment::from_start(Duration::ZERO);
     fake.tell(Event::Revoking { unit: ONE, epoch: Epoch::new(1), drain_by });
     fake.tell(Event::Lost(ONE, Epoch::new(1)));
+    fake.tell(Event::Assigned(ONE, Epoch::new(2)));
+    fake.tell(Event::Assigned(ONE, Epoch::new(1)));
+    fake.deliver(inbound_of(1, 1, 7));
+    a_while().await;
     fake.deliver(inbound_of(1, 2, 1));
-    gated.gate.add_permits(1);
+    gated.gate.add_permits(2);
     until("settled", || gated.consumer.counters().settled == 1).await;
     assert_eq!(fake.verbs(), [Verb::Settle(1, Handled)]);
+    assert_eq!(gated.started(), ["m1 1"]);
 }
 
 #[tokio::test(start_paused = true)]
