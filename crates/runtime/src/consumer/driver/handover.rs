@@ -33,7 +33,8 @@ impl Driver {
     }
 
     fn hand_over(&mut self, key: WorkKey) {
-        let late = self.is_late(key);
+        // A handler may have ended after the last handle of the library was dropped, in the turn that did not see it yet.
+        let late = self.is_late(key) || self.source.core.stop.is_cancelled();
         let Some(work) = self.works.get_mut(key) else { return };
         let ending = match work.take_stage() {
             Stage::Ready(ending) => ending,
