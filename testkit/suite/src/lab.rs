@@ -19,7 +19,7 @@ use crate::history::{Happened, History};
 use crate::profile::Profile;
 use crate::wrap::{Meddle, Wrapper, meddled};
 
-pub use consuming::{Consuming, Gate, Seen, failing_for_good, failing_for_now};
+pub use consuming::{Consuming, Gate, Seen, failing_for_good, failing_for_now, panicking};
 pub use numbers::{Number, key_of, number_of};
 
 /// The longest that a case waits for anything, unless the run says otherwise.

@@ -10,7 +10,7 @@ use consign_policy::{ProfileSpec, ProfileSpecs, RetrySpec};
 use crate::case::{CaseResult, Need};
 use crate::ensure;
 use crate::history::{Happened, What};
-use crate::lab::{Lab, failing_for_good, failing_for_now};
+use crate::lab::{Lab, failing_for_good, failing_for_now, panicking};
 use crate::wrap::{Faults, PublishFault};
 
 crate::cases! {
@@ -99,7 +99,7 @@ async fn a_panicking_handler_is_tried_again(lab: &Lab) -> CaseResult {
     let mut consuming = lab
         .consume_by(&messaging, &name, "g", |seen, _| async move {
             if seen.attempt == 1 {
-                std::panic::panic_any("the case asked for it");
+                return panicking();
             }
             Ok(())
         })

@@ -10,7 +10,7 @@ use consign_policy::{ConsumerSpec, ProfileSpec, ProfileSpecs};
 use crate::case::{CaseError, CaseResult, Need};
 use crate::ensure;
 use crate::history::What;
-use crate::lab::{Consuming, Gate, Lab, QUIET, failing_for_good, failing_for_now};
+use crate::lab::{Consuming, Gate, Lab, QUIET, failing_for_good, failing_for_now, panicking};
 use crate::wrap::{Faults, SettleFault};
 
 crate::cases! {
@@ -175,8 +175,7 @@ async fn a_message_whose_handler_failed_comes_again(lab: &Lab) -> CaseResult {
 
 async fn a_message_whose_handler_panicked_comes_again(lab: &Lab) -> CaseResult {
     let failed = What::HandlerFailed(consign_runtime::codes::HANDLER_PANICKED);
-    comes_again_after(lab, lab.spec(), failed, || async { std::panic::panic_any("the case asked for it") })
-        .await
+    comes_again_after(lab, lab.spec(), failed, || async { panicking() }).await
 }
 
 async fn a_message_whose_handler_never_returned_comes_again(lab: &Lab) -> CaseResult {

@@ -227,3 +227,15 @@ pub fn failing_for_now() -> HandlerFailure {
 pub fn failing_for_good() -> HandlerFailure {
     HandlerFailure::permanent("CASE_PERMANENT", "the case asked for it")
 }
+
+/// What a handler does that panics.
+///
+/// # Panics
+/// Always.
+///
+/// # Errors
+/// Never.
+#[expect(clippy::panic, reason = "it is what the case is about")]
+pub fn panicking() -> Result<(), HandlerFailure> {
+    panic!("the case asked for it")
+}

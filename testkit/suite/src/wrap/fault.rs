@@ -194,7 +194,7 @@ impl Meddle for Arc<Faults> {
                 self.hold(move || inner.publish(request, done));
             }
             PublishFault::ReplyHeld => {
-                let faults = Arc::clone(self);
+                let faults = Self::clone(self);
                 let hold =
                     move |reply, done: Completion<PublishReply>| faults.hold(move || done.resolve(reply));
                 inner.publish(request, intercept(done, hold));
