@@ -231,6 +231,27 @@ async fn dropping_a_wait_loses_nothing() {
 }
 
 #[tokio::test]
+async fn a_unit_is_built_anew_although_every_wait_for_it_is_dropped() {
+    let server = Server::start();
+    let (_connection, destination) = open(&server, OrderingScope::None).await;
+    fill(&destination, 1).await;
+    let mut subscription = subscribe(&destination, "g", 4).await;
+    delivery(&mut subscription).await;
+    other(&server).await.get_stream("orders").await.unwrap().delete_consumer("g").await.unwrap();
+    let came = soon("the delivery", async {
+        loop {
+            let polled = futures_util::FutureExt::now_or_never(subscription.next(NonZeroUsize::MIN));
+            let deliveries = |event: &Event| matches!(event, Event::Delivery(_));
+            if polled.unwrap_or_default().iter().any(deliveries) {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    came.await;
+}
+
+#[tokio::test]
 async fn closing_gives_back_what_was_not_settled() {
     let server = Server::start();
     let (_connection, destination) = open(&server, OrderingScope::None).await;

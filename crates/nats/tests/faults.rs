@@ -11,6 +11,7 @@ use std::time::Duration;
 use consign_core_api::guarantee::OrderingScope;
 use consign_core_api::spi::{Event, PublishReply, PublishRequest, SettlementReply};
 use consign_core_api::time::Moment;
+use futures_util::FutureExt as _;
 use support::*;
 
 async fn fill(destination: &std::sync::Arc<dyn consign_core_api::spi::Destination>, count: usize) {
@@ -95,9 +96,21 @@ async fn a_settlement_that_a_frozen_server_does_not_answer_is_unknown() {
 async fn a_frozen_server_is_noticed_by_its_silence() {
     let server = Server::start();
     let connection = connect(&server).await;
-    let destination = connection.open(&setup("orders", OrderingScope::None)).await.unwrap();
+    let destination = connection.open(&setup("orders", OrderingScope::Destination)).await.unwrap();
     let mut subscription = subscribe(&destination, "g", 4).await;
+    soon("the assignment", subscription.next(NonZeroUsize::MIN)).await;
+    assert!(subscription.next(NonZeroUsize::MIN).now_or_never().is_none(), "it is pulling");
+    let stream = other(&server).await.get_stream("orders").await.unwrap();
+    soon("the pull", async {
+        while stream.consumer_info("g").await.unwrap().num_waiting == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     server.freeze();
+    // The server reads this before it hears that nobody listens to the old pull any more.
+    let answers = Answers::new();
+    destination.publish(PublishRequest::new(message("0"), Moment::NEVER), answers.completion(1));
     let told = soon("the interruption", async {
         loop {
             for event in subscription.next(NonZeroUsize::MIN).await {
@@ -110,8 +123,7 @@ async fn a_frozen_server_is_noticed_by_its_silence() {
     .await;
     assert_eq!(told.code(), "NATS_HEARTBEAT_MISSED");
     server.thaw();
-    fill(&destination, 1).await;
-    assert_eq!(text(&delivery(&mut subscription).await), "0");
+    assert_eq!(text(&delivery(&mut subscription).await), "0", "long before the settlement deadline");
 }
 
 #[tokio::test]

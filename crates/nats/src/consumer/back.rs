@@ -28,10 +28,11 @@ impl Seen {
     }
 }
 
-/// Chooses from what was out `before` the interruption what to give back to the durable as it is `now`. `ordered` is
-/// what a unit saw that has one delivery out at a time.
+/// Chooses what to give back to the durable as it is `now`: from what was `out` before the interruption, and all that
+/// came `late`, which the server surely knows. `ordered` is what a unit saw that has one delivery out at a time.
 pub(super) fn still_out(
     mut out: Vec<Subject>,
+    late: Vec<Subject>,
     before: Option<&Info>,
     now: &Info,
     ordered: Option<&Seen>,
@@ -43,6 +44,7 @@ pub(super) fn still_out(
     let (sequence, handed_out) = (now.delivered.stream_sequence, now.delivered.consumer_sequence);
     // A server that was killed may know less than it handed out: it hands that out again by itself.
     out.retain(|reply| pull::origin(reply).is_some_and(|origin| origin.handed_out <= handed_out));
+    out.extend(late);
     // Or it has forgotten that something was settled. Where one is out at a time, that one is known, and this unit had
     // it and has it no more: otherwise it would hold everything back until its settlement deadline.
     let is_out = |reply: &Subject| pull::origin(reply).is_some_and(|origin| origin.sequence == sequence);
@@ -80,22 +82,24 @@ mod tests {
     fn what_the_durable_still_knows_goes_back() {
         let before = durable(1, 0, 0, 0);
         let out = || vec![reply(4, 4), reply(5, 5)];
-        assert_eq!(still_out(out(), Some(&before), &durable(1, 5, 5, 2), None), out());
-        assert_eq!(still_out(out(), Some(&before), &durable(1, 4, 4, 1), None), [reply(4, 4)]);
-        assert_eq!(still_out(out(), Some(&before), &durable(2, 5, 5, 2), None), [], "made anew");
+        assert_eq!(still_out(out(), vec![], Some(&before), &durable(1, 5, 5, 2), None), out());
+        assert_eq!(still_out(out(), vec![], Some(&before), &durable(1, 4, 4, 1), None), [reply(4, 4)]);
+        let late = || vec![reply(6, 6)];
+        assert_eq!(still_out(vec![], late(), Some(&before), &durable(1, 5, 5, 2), None), late());
+        assert_eq!(still_out(out(), late(), Some(&before), &durable(2, 6, 6, 3), None), [], "made anew");
     }
 
     #[test]
     fn a_forgotten_settlement_of_an_order_goes_back_where_it_was_ours() {
         let before = durable(1, 0, 0, 0);
         let seen = [3, 4, 5].into_iter().fold(None, |seen, n| Some(Seen::and(seen, n, reply(n, n + 10))));
-        let back = |now: Info| still_out(Vec::new(), Some(&before), &now, seen.as_ref());
+        let back = |now: Info| still_out(vec![], vec![], Some(&before), &now, seen.as_ref());
         assert_eq!(back(durable(1, 4, 14, 1)), [Subject::from("$JS.ACK.S.c.1.4.14.17.0")]);
         assert_eq!(back(durable(1, 4, 14, 0)), [], "nothing is out");
         assert_eq!(back(durable(1, 6, 16, 1)), [], "somebody else has it");
         assert_eq!(back(durable(1, 2, 12, 1)), [], "somebody else had it");
         assert_eq!(back(durable(2, 4, 14, 1)), [], "made anew");
         let out = vec![reply(4, 14)];
-        assert_eq!(still_out(out.clone(), None, &durable(1, 4, 14, 1), seen.as_ref()), out, "once");
+        assert_eq!(still_out(out.clone(), vec![], None, &durable(1, 4, 14, 1), seen.as_ref()), out, "once");
     }
 }

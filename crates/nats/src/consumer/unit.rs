@@ -10,6 +10,7 @@ use consign_core_api::Code;
 use consign_core_api::failure::{Failure, FailureCategory};
 use consign_core_api::position::MessagePosition;
 use consign_core_api::spi::{Batch, Event, Inbound, TransportError, UnitId};
+use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::Instant;
 
@@ -32,7 +33,7 @@ const ORDERED_PULL: usize = 64;
 pub(super) struct Unit {
     id: UnitId,
     shared: Arc<Shared>,
-    group: Group,
+    group: Arc<Group>,
     ledger: Arc<Ledger>,
     settler: Arc<NatsSettler>,
     /// How many deliveries may be out.
@@ -55,6 +56,10 @@ enum Phase {
         at: Instant,
         failures: u32,
         give_back: Vec<Subject>,
+        /// What pulled before. A server that only was slow may still send there.
+        old: Option<Up>,
+        /// Kept over waits that are dropped: another unit that is busy must not hold this one up.
+        building: Option<BoxFuture<'static, (Option<Up>, Built)>>,
     },
     Closed,
 }
@@ -75,7 +80,7 @@ impl Unit {
         Self {
             id,
             shared,
-            group,
+            group: Arc::new(group),
             ledger,
             settler,
             share,
@@ -90,7 +95,7 @@ impl Unit {
 
     /// Opens the unit for the first time.
     pub(super) async fn open(&mut self) -> Result<(), TransportError> {
-        let (up, durable) = self.build(None).await?;
+        let (up, durable) = build(&self.shared, &self.group, None).await?;
         self.durable = durable;
         self.assigned(up);
         Ok(())
@@ -133,22 +138,26 @@ impl Unit {
     pub(super) async fn close(&mut self) {
         self.events.clear();
         self.settler.give_back(self.ledger.turn(self.id));
-        let most = if self.group.is_ordered() { 1 } else { usize::MAX };
-        let unread = match std::mem::replace(&mut self.phase, Phase::Closed) {
-            Phase::Up(up) => up.end(&self.shared.link, most).await,
-            Phase::Down { give_back, .. } => give_back,
+        let most = self.most();
+        let unread = match &mut self.phase {
+            Phase::Up(up) => {
+                up.end(&self.shared.link, most).await;
+                up.take_unread()
+            }
+            Phase::Down { give_back, old, .. } => {
+                let mut unread = std::mem::take(give_back);
+                unread.extend(old.iter_mut().flat_map(Up::take_unread));
+                unread
+            }
             Phase::Closed => Vec::new(),
         };
+        self.phase = Phase::Closed;
         self.settler.give_back(unread);
     }
 
-    /// Ends the pulls at once; returns what had come unread.
-    fn end(&mut self) -> Vec<Subject> {
-        match std::mem::replace(&mut self.phase, Phase::Closed) {
-            Phase::Up(mut up) => up.unread(),
-            Phase::Down { give_back, .. } => give_back,
-            Phase::Closed => Vec::new(),
-        }
+    /// Returns how many deliveries can be under way at most.
+    fn most(&self) -> usize {
+        if self.group.is_ordered() { 1 } else { usize::MAX }
     }
 
     /// Waits for one thing to happen while the unit is up.
@@ -232,79 +241,112 @@ impl Unit {
     /// Ends the epoch. What was out is given back once the unit is up again, so that it comes again without waiting
     /// for the end of its settlement deadline.
     fn interrupt(&mut self, code: Code, text: String) {
-        let mut give_back = self.end();
         let epoch = self.ledger.epoch(self.id);
-        give_back.extend(self.ledger.turn(self.id));
-        self.phase = Phase::Down { at: Instant::now() + FIRST_PAUSE, failures: 0, give_back };
+        let give_back = self.ledger.turn(self.id);
+        let old = match std::mem::replace(&mut self.phase, Phase::Closed) {
+            Phase::Up(up) => Some(up),
+            _ => None,
+        };
+        self.phase =
+            Phase::Down { at: Instant::now() + FIRST_PAUSE, failures: 0, give_back, old, building: None };
         self.events.push_back(Event::Lost(self.id, epoch));
         self.events.push_back(interrupted(code, text));
     }
 
     async fn rebuild(&mut self) {
-        let Phase::Down { at, .. } = &self.phase else {
+        let most = self.most();
+        let Phase::Down { at, old, building, .. } = &mut self.phase else {
             // Closed: nothing will ever come, and the one who closed it knows.
             return std::future::pending().await;
         };
-        tokio::time::sleep_until(*at).await;
-        if !self.shared.is_closed() {
-            // Bounded so that a failure is told from time to time.
-            let _ = tokio::time::timeout(LONGEST_PAUSE, self.shared.link.up()).await;
-        }
-        let built = match self.shared.is_closed() || !self.shared.link.is_up() {
-            true => Err((codes::NATS_DISCONNECTED, "the connection is down".to_owned())),
-            false => {
-                let again = Recreate { seen_from: self.seen.as_ref().map(|seen| seen.from()) };
-                self.build(Some(again)).await.map_err(|error| (reason(&error), error_text(&error)))
+        if building.is_none() {
+            tokio::time::sleep_until(*at).await;
+            if !self.shared.is_closed() {
+                // Bounded so that a failure is told from time to time.
+                let _ = tokio::time::timeout(LONGEST_PAUSE, self.shared.link.up()).await;
             }
-        };
+            if self.shared.is_closed() || !self.shared.link.is_up() {
+                return self.not_rebuilt(codes::NATS_DISCONNECTED, "the connection is down".to_owned());
+            }
+        }
+        let future = building.get_or_insert_with(|| {
+            let again = Recreate { seen_from: self.seen.as_ref().map(Seen::from) };
+            let (shared, group) = (Arc::clone(&self.shared), Arc::clone(&self.group));
+            build_again(shared, group, again, old.take(), most).boxed()
+        });
+        let (ended, built) = future.await;
+        (*building, *old) = (None, ended);
         match built {
             Ok((up, durable)) => {
-                let give_back = self.end();
-                let give_back = match &durable {
-                    None => give_back,
-                    Some(now) => {
-                        let seen = self.seen.as_ref().filter(|_| self.group.is_ordered());
-                        still_out(give_back, self.durable.as_deref(), now, seen)
-                    }
-                };
+                let give_back = self.take_give_back(durable.as_deref());
                 self.durable = durable;
                 self.assigned(up);
                 self.settler.give_back(give_back);
             }
-            Err((code, text)) => {
-                if let Phase::Down { at, failures, .. } = &mut self.phase {
-                    *failures = failures.saturating_add(1);
-                    let pause = FIRST_PAUSE.saturating_mul(1 << (*failures).min(10)).min(LONGEST_PAUSE);
-                    *at = Instant::now() + pause;
-                }
-                self.events.push_back(interrupted(code, text));
-            }
+            Err(error) => self.not_rebuilt(reason(&error), error_text(&error)),
         }
+    }
+
+    fn not_rebuilt(&mut self, code: Code, text: String) {
+        if let Phase::Down { at, failures, .. } = &mut self.phase {
+            *failures = failures.saturating_add(1);
+            let pause = FIRST_PAUSE.saturating_mul(1 << (*failures).min(10)).min(LONGEST_PAUSE);
+            *at = Instant::now() + pause;
+        }
+        self.events.push_back(interrupted(code, text));
+    }
+
+    /// Returns what to give back to the durable as it is `now`.
+    fn take_give_back(&mut self, now: Option<&Info>) -> Vec<Subject> {
+        let Phase::Down { give_back, old, .. } = &mut self.phase else { return Vec::new() };
+        let mut out = std::mem::take(give_back);
+        let late = old.iter_mut().flat_map(Up::take_unread);
+        let Some(now) = now else {
+            out.extend(late);
+            return out;
+        };
+        let before = self.durable.as_deref();
+        let seen = self.seen.as_ref().filter(|_| self.group.is_ordered());
+        still_out(out, late.collect(), before, now, seen)
     }
 
     fn assigned(&mut self, up: Up) {
         self.phase = Phase::Up(up);
         self.events.push_back(Event::Assigned(self.id, self.ledger.epoch(self.id)));
     }
+}
 
-    async fn build(&self, again: Option<Recreate>) -> Result<(Up, Option<Box<Info>>), TransportError> {
-        let generation = self.shared.link.generation();
-        let durable = self.group.ready(&self.shared, again).await?;
-        let client = self.shared.link.client();
-        let inbox = Subject::from(client.new_inbox());
-        let subscribed = client.subscribe(inbox.clone());
-        match tokio::time::timeout(self.shared.request_timeout, subscribed).await {
-            Ok(Ok(answers)) => {
-                let up = Up { answers, inbox, generation, asked: 0, heard: Instant::now(), came: 0 };
-                Ok((up, durable))
-            }
-            _ => Err(TransportError::Failed(Failure::new(
-                FailureCategory::TransientInfrastructure,
-                codes::NATS_SUBSCRIPTION_FAILED,
-                "the client took no subscription",
-            ))),
-        }
+type Built = Result<(Up, Option<Box<Info>>), TransportError>;
+
+async fn build(shared: &Shared, group: &Group, again: Option<Recreate>) -> Built {
+    let generation = shared.link.generation();
+    let durable = group.ready(shared, again).await?;
+    let client = shared.link.client();
+    let inbox = Subject::from(client.new_inbox());
+    let subscribed = client.subscribe(inbox.clone());
+    match tokio::time::timeout(shared.request_timeout, subscribed).await {
+        Ok(Ok(answers)) => Ok((Up::new(answers, inbox, generation), durable)),
+        _ => Err(TransportError::Failed(Failure::new(
+            FailureCategory::TransientInfrastructure,
+            codes::NATS_SUBSCRIPTION_FAILED,
+            "the client took no subscription",
+        ))),
     }
+}
+
+/// Builds a unit anew and, if that succeeds, ends in order what pulled before, which is returned.
+async fn build_again(
+    shared: Arc<Shared>,
+    group: Arc<Group>,
+    again: Recreate,
+    mut old: Option<Up>,
+    most: usize,
+) -> (Option<Up>, Built) {
+    let built = build(&shared, &group, Some(again)).await;
+    if let (Ok(_), Some(up)) = (&built, &mut old) {
+        up.end(&shared.link, most).await;
+    }
+    (old, built)
 }
 
 fn interrupted(code: Code, text: String) -> Event {
