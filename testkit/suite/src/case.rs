@@ -200,3 +200,87 @@ impl Case {
         self.needs.iter().any(whole)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use consign_core_api::capability::Ordering;
+    use consign_core_api::spi::Transport;
+
+    use super::*;
+    use crate::harness::Stored;
+
+    /// A harness that is only asked what it offers.
+    struct Restarts;
+
+    #[async_trait]
+    impl Harness for Restarts {
+        fn adapter(&self) -> &'static str {
+            "none"
+        }
+        async fn version(&self) -> String {
+            String::new()
+        }
+        fn transport(&self) -> Arc<dyn Transport> {
+            unreachable!("nobody connects")
+        }
+        async fn read_back(&self, _: &Profile, _: &str) -> Result<Vec<Stored>, String> {
+            Err("nothing to read".to_owned())
+        }
+        fn offers(&self) -> &'static [FaultKind] {
+            &[FaultKind::Restart]
+        }
+    }
+
+    fn met(need: Need, profile: &Profile, window: Option<Duration>) -> bool {
+        let declared =
+            Capabilities::builder(Ordering::Unordered("".into())).native(Capability::Redelivery, "");
+        let declared =
+            window.into_iter().fold(declared, |declared, window| declared.deduplication_window(window));
+        need.unmet(&Restarts, profile, &declared.build()).is_none()
+    }
+
+    #[test]
+    fn a_need_is_met_by_what_is_declared_and_offered() {
+        let plain = Profile::new("plain");
+        let ordered = Profile::new("ordered").ordering(OrderingScope::Key);
+        for (need, in_plain, in_ordered) in [
+            (Need::Capability(Capability::Redelivery), true, true),
+            (Need::Lacks(Capability::Redelivery), false, false),
+            (Need::Lacks(Capability::BrokerTransaction), true, true),
+            (Need::AT_LEAST_ONCE, true, true),
+            (Need::AT_MOST_ONCE, false, false),
+            (Need::Ordered, false, true),
+            (Need::Unordered, true, false),
+            (Need::Ordering(OrderingScope::Key), false, true),
+            (Need::KeyOptional, true, false),
+            // Declared: a redelivery does not keep the order.
+            (Need::RealRedelivery, true, false),
+            (Need::Fault(FaultKind::Restart), true, true),
+            (Need::Fault(FaultKind::Freeze), false, false),
+            (Need::Tombstones, false, false),
+            (Need::DeliveryCount, false, false),
+        ] {
+            assert_eq!(met(need, &plain, None), in_plain, "{need:?} in a plain profile");
+            assert_eq!(met(need, &ordered, None), in_ordered, "{need:?} in an ordered profile");
+        }
+    }
+
+    #[test]
+    fn exactly_one_of_short_and_long_memory_applies() {
+        let plain = Profile::new("plain");
+        for (window, short) in [(None, true), (Some(FORGETFUL), true), (Some(FORGETFUL * 2), false)] {
+            assert_eq!(met(Need::ShortMemory, &plain, window), short);
+            assert_eq!(met(Need::LongMemory, &plain, window), !short);
+        }
+    }
+
+    #[test]
+    fn only_faults_of_the_whole_broker_keep_other_cases_away() {
+        let alone: Vec<_> = crate::cases::all().into_iter().filter(Case::touches_the_whole_broker).collect();
+        assert!(!alone.is_empty() && alone.iter().all(|case| !case.needs.is_empty()));
+        assert!(!alone.iter().any(|case| case.name.contains("revoked")));
+    }
+}

@@ -133,3 +133,43 @@ impl fmt::Display for Report {
         write!(f, "contract: {} passed, {} failed", self.passed(), self.failures().count())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(verdict: Verdict) -> Entry {
+        let (adapter, version, profile, case) = ("a".into(), "1".into(), "plain".into(), "a_case".into());
+        Entry { adapter, version, profile, case, verdict, millis: 3, history: vec!["it happened".into()] }
+    }
+
+    fn report(verdicts: &[Verdict]) -> Report {
+        let mut report = Report::default();
+        verdicts.iter().for_each(|verdict| report.push(entry(verdict.clone())));
+        report
+    }
+
+    #[test]
+    fn a_failure_fails_the_run_and_shows_its_history() {
+        let report = report(&[Verdict::Passed, Verdict::Failed("so it was".into())]);
+        assert!(report.to_string().contains("so it was") && report.to_string().contains("it happened"));
+        assert!(std::panic::catch_unwind(|| report.assert_passed()).is_err());
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_passed_proves_nothing() {
+        for verdicts in [&[][..], &[Verdict::NotApplicable("no".into())]] {
+            assert!(std::panic::catch_unwind(|| report(verdicts).assert_passed()).is_err());
+        }
+        report(&[Verdict::Passed, Verdict::NotApplicable("no".into())]).assert_passed();
+    }
+
+    #[test]
+    fn the_evidence_file_reads_back() {
+        let all = report(&[Verdict::Passed, Verdict::Failed("x".into()), Verdict::NotApplicable("y".into())]);
+        let text = all.to_json_lines().unwrap();
+        let read: Vec<Entry> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let verdicts: Vec<_> = read.into_iter().map(|entry| entry.verdict).collect();
+        assert_eq!(verdicts, all.entries().iter().map(|entry| entry.verdict.clone()).collect::<Vec<_>>());
+    }
+}
