@@ -33,6 +33,8 @@ enum Command {
     Brokers(Brokers),
     /// Runs the contract suite on each of these adapters, in each of its configurations.
     Contract(Contract),
+    /// Runs the contract suite on deliberately wrong transports; each has to be caught.
+    Mutants,
     /// Runs an example as a story: `orders` kills a JetStream server in the middle of it.
     Demo {
         /// Which one.
@@ -114,6 +116,7 @@ impl Cli {
             Command::Contract(Contract { require, only, report }) => {
                 contract::run(&require, only.as_deref(), report.as_deref())
             }
+            Command::Mutants => contract::mutants(),
             Command::Demo { name: Demo::Orders } => demo::orders(&workspace),
             Command::Instructions(Instructions { write }) => instructions::run(&workspace, write),
         }

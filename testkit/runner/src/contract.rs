@@ -1,8 +1,10 @@
-//! `cargo testkit contract`.
+//! `cargo testkit contract` and `cargo testkit mutants`.
 
 use std::path::Path;
 
 use consign_testkit::Report;
+#[cfg(feature = "in-memory")]
+use consign_testkit::mutants;
 
 use crate::adapters::Adapter;
 use crate::{Error, Result, harness};
@@ -39,6 +41,29 @@ pub fn run(required: &[Adapter], only: Option<&str>, evidence: Option<&Path>) ->
     let failed = report.failures().count();
     println!("contract: {} passed, {failed} failed", report.passed());
     if failed == 0 { Ok(()) } else { Err(Error::Reported(failed)) }
+}
+
+/// Runs the contract on every mutant of the embedded broker, and prints which cases caught it.
+///
+/// # Errors
+/// If a mutant was not caught.
+#[cfg(feature = "in-memory")]
+pub fn mutants() -> Result<()> {
+    use harness::in_memory::{InMemoryHarness, profiles};
+    let report = block_on(async { Ok(mutants::run(InMemoryHarness::new, profiles()).await) })?;
+    println!("{report}");
+    let (all, missed) = (report.mutants().len(), report.uncaught().count());
+    println!("mutants: {} passed, {missed} failed", all - missed);
+    if missed == 0 && all > 0 { Ok(()) } else { Err(Error::Reported(missed)) }
+}
+
+/// Runs the contract on every mutant of the embedded broker.
+///
+/// # Errors
+/// Always: this runner is built without it.
+#[cfg(not(feature = "in-memory"))]
+pub fn mutants() -> Result<()> {
+    Adapter::InMemory.require()
 }
 
 /// Runs a future on a runtime of its own. Blocks until it is done.

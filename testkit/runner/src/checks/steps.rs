@@ -33,6 +33,7 @@ fn on_brokers() -> Vec<Step> {
     vec![
         Step { name: "quickstart", slow: false, run: quickstart },
         Step { name: "contract", slow: false, run: on_every_adapter },
+        Step { name: "mutants", slow: false, run: |_| contract::mutants() },
     ]
 }
 
