@@ -14,7 +14,9 @@
 //! acknowledgement says nothing about a flush to disk unless the profile declares how the server is run, and an
 //! answer that names the expected stream is believed, whoever wrote it. A settlement's answer is `Processed` evidence:
 //! a server with one replica that is killed comes back with an older state of the group, delivers settled messages
-//! again and counts them from one; an ordered unit may then stand still until its settlement deadline has passed once.
+//! again and counts them from one. What a broken connection swallowed, or another process had when the server was killed,
+//! comes again only after its settlement deadline, and an ordered unit stands still for so long; so does, with
+//! `topology = "trust"`, whatever a killed server has forgotten. `docs/nats.md` has the whole page.
 //!
 //! # For adapter authors
 //! | room | what it holds |

@@ -311,6 +311,26 @@ async fn closing_in_full_flight_loses_nothing_to_the_settlement_deadline() {
 }
 
 #[tokio::test]
+async fn a_user_who_may_not_publish_to_inboxes_consumes_and_closes_all_the_same() {
+    let rights = tempfile::NamedTempFile::new().unwrap();
+    let user = r#"{ user: "u", password: "p", permissions: { publish: { deny: "_INBOX.>" } } }"#;
+    std::fs::write(rights.path(), format!("authorization {{ users: [ {user} ] }}")).unwrap();
+    let server = Server::start_with(&["-c", rights.path().to_str().unwrap()]);
+    let credentials = consign_nats::Credentials::UserPassword { user: "u".into(), password: "p".into() };
+    let config = consign_nats::NatsConfig::new(server.url()).with_credentials(credentials);
+    let connection = connect_with(config).await;
+    let destination = connection.open(&setup("orders", OrderingScope::None)).await.unwrap();
+    fill(&destination, 2).await;
+    let mut subscription = subscribe(&destination, "g", 2).await;
+    let settler = subscription.settler();
+    let first = delivery(&mut subscription).await;
+    assert!(is_settled(&settle(&settler, &first).await));
+    soon("the close", subscription.close()).await;
+    let mut next = subscribe(&destination, "g", 2).await;
+    assert_eq!(text(&delivery(&mut next).await), "1");
+}
+
+#[tokio::test]
 async fn settlements_of_two_subscriptions_get_their_own_answers() {
     let server = Server::start();
     let (_connection, destination) = open(&server, OrderingScope::None).await;
