@@ -119,7 +119,7 @@ impl Core {
             Ok(permit) => permit,
             Err(refused) => return Err(Rejection::not_transmitted(refused.into_failure(), Some(message))),
         };
-        self.observers.tell(&Observed::Admitted { destination: destination.name(), size });
+        self.observers.tell_caught(&Observed::Admitted { destination: destination.name(), size });
         let entry = Entry {
             destination: Arc::clone(destination),
             message: message.clone(),
@@ -135,13 +135,13 @@ impl Core {
                 let failure = Failure::new(
                     FailureCategory::Capacity,
                     codes::SLOTS_EXHAUSTED,
-                    "too many publishes are still held by clients after their verdict",
+                    "too many publishes are held by clients after their verdict, or have an outcome nobody took",
                 );
                 return Err(Rejection::not_transmitted(failure, Some(message)));
             }
         };
         let completion = Completion::new(Arc::clone(&self.sink), pending.key());
-        self.observers.tell(&Observed::Sent { destination: destination.name(), id: message.id() });
+        self.observers.tell_caught(&Observed::Sent { destination: destination.name(), id: message.id() });
         destination.handle.publish(PublishRequest::new(message, deadline), completion);
         if self.stop.is_cancelled() {
             // The deadline task is gone, so nobody else would give this publish its verdict.
@@ -167,7 +167,7 @@ impl Core {
     pub(crate) fn rejected(&self, destination: &OpenDestination, rejection: Rejection) -> PublishOutcome {
         let id = rejection.message().and_then(|message| message.id().cloned());
         let outcome = PublishOutcome::Rejected(rejection);
-        self.observers.tell(&Observed::Outcome {
+        self.observers.tell_caught(&Observed::Outcome {
             destination: destination.name(),
             id: id.as_ref(),
             outcome: &outcome,
@@ -182,7 +182,7 @@ impl Core {
         within: Duration,
     ) -> Result<Option<OwnedMutexGuard<()>>, Failure> {
         let Some(turns) = &destination.turns else { return Ok(None) };
-        match tokio::time::timeout(within, turns.take(destination.profile.setup().ordering, message)).await {
+        match tokio::time::timeout(within, turns.take(message)).await {
             Ok(turn) => Ok(Some(turn)),
             Err(_) => Err(Failure::new(
                 FailureCategory::TransientInfrastructure,

@@ -1,6 +1,7 @@
 //! One trait that is told of everything that happens.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use consign_core_api::{
 };
 
 /// Is told of every event. Calls come from whatever task or thread makes them, and must not block.
+///
+/// A panic is caught where a publish is told of, and ends the consumer where a delivery is.
 pub trait Observer: Send + Sync + 'static {
     /// Takes note of an event.
     fn observe(&self, event: &Observed<'_>);
@@ -179,6 +182,17 @@ impl Observers {
         trace(event);
         for observer in self.0.iter() {
             observer.observe(event);
+        }
+    }
+
+    /// Tells an event in the middle of a verdict, perhaps on an adapter's thread: there, an observer that panics must
+    /// cost nobody his outcome, and the others not their event.
+    pub(crate) fn tell_caught(&self, event: &Observed<'_>) {
+        trace(event);
+        for observer in self.0.iter() {
+            if catch_unwind(AssertUnwindSafe(|| observer.observe(event))).is_err() {
+                tracing::error!(target: "consign", "an observer panicked");
+            }
         }
     }
 }

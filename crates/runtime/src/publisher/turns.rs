@@ -6,7 +6,7 @@ use std::sync::Arc;
 use consign_core_api::{EncodedMessage, OrderingScope};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// How many units can be in flight at once; units that share a stripe wait for each other.
+/// How many keys can be in flight at once; keys that share a stripe wait for each other.
 const STRIPES: usize = 256;
 
 /// The turns of one destination. Waiting is first in, first out.
@@ -14,19 +14,16 @@ pub(crate) struct Turns(Vec<Arc<Mutex<()>>>);
 
 impl Turns {
     pub(crate) fn new(scope: OrderingScope) -> Self {
-        let stripes = if scope == OrderingScope::Destination { 1 } else { STRIPES };
+        // Which partition a key goes to is the broker's affair: any two messages may share one.
+        let stripes = if scope == OrderingScope::Key { STRIPES } else { 1 };
         Self((0..stripes).map(|_| Arc::default()).collect())
     }
 
     /// Waits until no earlier publish of the message's ordering unit is in flight. Cancel safe; unbounded, so the
     /// caller bounds it.
-    pub(crate) async fn take(&self, scope: OrderingScope, message: &EncodedMessage) -> OwnedMutexGuard<()> {
+    pub(crate) async fn take(&self, message: &EncodedMessage) -> OwnedMutexGuard<()> {
         let mut hasher = DefaultHasher::new();
-        if scope != OrderingScope::Destination {
-            // Which partition a key goes to is the broker's affair, so a key stands for its partition here.
-            message.key().hash(&mut hasher);
-            message.partition().hash(&mut hasher);
-        }
+        message.key().hash(&mut hasher);
         let stripe = usize::try_from(hasher.finish() % self.0.len() as u64).unwrap_or(0);
         Arc::clone(&self.0[stripe]).lock_owned().await
     }
