@@ -4,6 +4,7 @@ use std::fmt;
 
 use consign_core_api::spi::ConnectionHealth;
 use consign_core_api::{DestinationName, GroupName, TransportName};
+use consign_policy::admission::Class;
 
 use crate::core::Core;
 
@@ -58,11 +59,12 @@ impl Health {
         }
         let consumers = core.consumers.health();
         let stopped = core.stop.is_cancelled();
+        let closing = core.admission.is_closed(Class::External);
         let standing = consumers.iter().any(|consumer| consumer.halted_units > 0);
         let usage = core.admission.usage();
         Self {
             live: !stopped,
-            ready: !stopped && !standing && transports.iter().all(|(_, health)| health.is_up()),
+            ready: !stopped && !closing && !standing && transports.iter().all(|(_, health)| health.is_up()),
             transports,
             consumers,
             publishes_in_flight: usage.in_flight(),
