@@ -1,7 +1,7 @@
 //! From a configuration to a running library, in two phases.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use consign_core_api::error::Phase;
@@ -71,12 +71,15 @@ async fn start(
         let open = destination(&plan, profile, Arc::clone(handle), &admission, &resolvers);
         destinations.insert(profile.name().clone(), Arc::new(open));
     }
-    // Verdicts may leave bytes with a client for a while; twice the publishes in flight is room for them.
-    let capacity = plan.admission().in_flight().get().saturating_mul(2).saturating_add(1024);
+    // Verdicts may leave bytes with a client for a while; twice the publishes in flight is room for them. And outcomes
+    // wait to be taken, in a window of each destination's own size.
+    let windows = plan.profiles().map(|profile| profile.setup().publish.in_flight.get()).sum::<usize>();
+    let in_flight = plan.admission().in_flight().get();
+    let capacity = in_flight.saturating_mul(2).saturating_add(windows).saturating_add(1024);
     let slab = PublishSlab::new(capacity, observers.clone(), Arc::clone(&clock));
     let sink: Arc<dyn CompletionSink<PublishReply>> = slab.clone();
     let stop = CancellationToken::new();
-    tokio::spawn(run_deadlines(Arc::clone(&slab), stop.clone()));
+    tokio::spawn(run_deadlines(Arc::clone(&slab), admission.clone(), stop.clone()));
     let core = Core {
         plan,
         destinations,
@@ -159,7 +162,7 @@ fn report(problems: Vec<Problem>) -> ConfigurationError {
 
 /// Connections that are closed again unless the whole start succeeds.
 struct Opened {
-    connections: Option<BTreeMap<TransportName, Arc<dyn Connection>>>,
+    connections: Mutex<BTreeMap<TransportName, Arc<dyn Connection>>>,
     timeout: Duration,
 }
 
@@ -169,19 +172,21 @@ impl Opened {
         clock: &Arc<TokioClock>,
         timeout: Duration,
     ) -> Result<Self, ConfigurationError> {
-        let mut opened = Self { connections: Some(BTreeMap::new()), timeout };
+        let opened = Self { connections: Mutex::default(), timeout };
         let attempts = transports.into_iter().map(|(name, transport)| {
             let context = ConnectContext::new(name.clone(), timeout, Arc::clone(clock) as Arc<_>);
-            async move { (name, tokio::time::timeout(timeout, transport.connect(context)).await) }
+            let opened = &opened;
+            async move {
+                let result = tokio::time::timeout(timeout, transport.connect(context)).await;
+                // At once, not when all are there: the future may be dropped while another still connects.
+                let result = result.map(|result| result.map(|connection| opened.add(&name, connection)));
+                (name, result)
+            }
         });
         let mut problems = Vec::new();
         for (name, result) in join_all(attempts).await {
             match result {
-                Ok(Ok(connection)) => {
-                    if let Some(connections) = &mut opened.connections {
-                        connections.insert(name, connection);
-                    }
-                }
+                Ok(Ok(())) => {}
                 Ok(Err(TransportError::Refused(found))) => problems.extend(found),
                 Ok(Err(error)) => problems.push(unreachable(&name, &error.to_string())),
                 Err(_) => problems.push(unreachable(&name, &format!("no answer within {timeout:?}"))),
@@ -198,8 +203,7 @@ impl Opened {
     ) -> Result<BTreeMap<DestinationName, Arc<dyn Destination>>, ConfigurationError> {
         let mut problems = Vec::new();
         let mut handles = BTreeMap::new();
-        let none = BTreeMap::new();
-        let connections = self.connections.as_ref().unwrap_or(&none);
+        let connections = self.connections().clone();
         // One after another: topology commands of two destinations may touch the same object of the broker.
         for profile in plan.profiles() {
             let Some(connection) = connections.get(profile.transport()) else { continue };
@@ -221,14 +225,22 @@ impl Opened {
         Ok(handles)
     }
 
-    fn disarm(mut self) -> BTreeMap<TransportName, Arc<dyn Connection>> {
-        self.connections.take().unwrap_or_default()
+    fn add(&self, name: &TransportName, connection: Arc<dyn Connection>) {
+        self.connections().insert(name.clone(), connection);
+    }
+
+    fn connections(&self) -> MutexGuard<'_, BTreeMap<TransportName, Arc<dyn Connection>>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn disarm(self) -> BTreeMap<TransportName, Arc<dyn Connection>> {
+        std::mem::take(&mut *self.connections())
     }
 }
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        let Some(connections) = self.connections.take() else { return };
+        let connections = std::mem::take(&mut *self.connections());
         let timeout = self.timeout;
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             for connection in connections.into_values() {

@@ -85,7 +85,8 @@ impl Messaging {
     /// outcomes, closes the connections; all by `within`.
     ///
     /// The report lists every message that had no verdict by then. Twice, concurrently or after a failure: harmless;
-    /// every call returns the same report. Dropping the future does not stop the shutdown.
+    /// the earliest deadline counts, and every call returns the same report. Dropping the future does not stop the
+    /// shutdown.
     pub async fn shutdown(&self, within: Duration) -> ShutdownReport {
         self.guard.shutdown.run(&self.guard.core, within).await
     }
@@ -97,7 +98,10 @@ impl Messaging {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        crate::shutdown::abandon(&self.core);
+        let core = &self.core;
+        if !core.stop.is_cancelled() {
+            crate::shutdown::abandon(&core.slab, &core.admission, &core.stop);
+        }
     }
 }
 

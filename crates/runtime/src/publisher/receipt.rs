@@ -10,7 +10,8 @@ use crate::slab::Pending;
 
 /// A publish in flight: a future of its outcome.
 ///
-/// Dropping it does not lose the outcome, which the observers are told; it does not take the message back.
+/// Dropping it does not lose the outcome, which the observers are told; it does not take the message back. Polled again
+/// after its outcome, it stays pending.
 #[derive(Debug)]
 #[must_use = "the outcome is in the receipt"]
 pub struct Receipt {

@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use consign_core_api::outcome::AttemptLog;
 use consign_core_api::time::Moment;
-use consign_core_api::{EncodedMessage, MessageId, PublishOutcome};
+use consign_core_api::{DestinationName, EncodedMessage, MessageId, PublishOutcome};
 use consign_policy::admission::Permit;
 use tokio::sync::OwnedMutexGuard;
 
@@ -27,8 +27,10 @@ pub(crate) struct Entry {
 }
 
 /// What stays in a slot whose verdict was given while the client may still hold the bytes.
+///
+/// It holds no destination: a client that never answers would keep its own connection alive through it.
 pub(super) struct Residue {
-    pub(super) destination: Arc<OpenDestination>,
+    pub(super) destination: DestinationName,
     pub(super) id: Option<MessageId>,
     /// Dropping it gives the bytes back.
     pub(super) _permit: Permit,
@@ -46,6 +48,8 @@ pub(super) struct Cell {
     pub(super) wanted: bool,
     /// The adapter still owes an answer or holds the bytes.
     pub(super) held: bool,
+    /// The client let go of the bytes of the present attempt before the verdict.
+    pub(super) released: bool,
 }
 
 impl Cell {
@@ -58,6 +62,7 @@ impl Cell {
             concluded: false,
             wanted: false,
             held: false,
+            released: false,
         }
     }
 
@@ -70,6 +75,7 @@ impl Cell {
             concluded: false,
             wanted: true,
             held: true,
+            released: false,
         }
     }
 

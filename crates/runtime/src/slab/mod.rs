@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 
 pub(crate) use cell::Entry;
 pub(crate) use pending::Pending;
-pub(crate) use sweep::{Reason, run_deadlines};
+pub(crate) use sweep::{Reason, Unresolved, run_deadlines};
 
 use crate::clock::TokioClock;
 use crate::observer::Observers;
@@ -51,6 +51,7 @@ struct FreeList {
 struct Slot {
     word: Word,
     /// When the deadline task looks at it next, in nanoseconds of the clock: at its deadline or at another attempt.
+    /// Written only under the cell's lock, so that it is always that of the publish in the cell.
     due: AtomicU64,
     cell: Mutex<Cell>,
 }
@@ -90,15 +91,15 @@ impl PublishSlab {
         {
             let mut cell = lock(&slot.cell);
             *cell = Cell::occupied(entry);
+            slot.due.store(due, Ordering::SeqCst);
         }
         let generation = slot.word.occupy();
-        self.schedule(slot, due);
+        self.remind(due);
         Ok(Pending::new(Arc::clone(self), word::key(generation, index)))
     }
 
-    /// Has the deadline task look at a slot at that time.
-    fn schedule(&self, slot: &Slot, due: u64) {
-        slot.due.store(due, Ordering::SeqCst);
+    /// Has the deadline task wake by that time.
+    fn remind(&self, due: u64) {
         if due < self.next_wake.load(Ordering::SeqCst) {
             self.wake.notify_one();
         }
@@ -142,13 +143,6 @@ impl PublishSlab {
             lock(&self.free).reusable.push(index);
         }
         residue
-    }
-
-    /// Returns how many slots are in use, for tests and health.
-    #[cfg(test)]
-    pub(crate) fn in_use(&self) -> usize {
-        let free = lock(&self.free);
-        free.fresh as usize - free.reusable.len()
     }
 }
 

@@ -12,7 +12,8 @@ use super::{PublishSlab, lock};
 
 /// A publish whose outcome somebody waits for.
 ///
-/// Dropping it does not lose the outcome: it is told to the observers, and permits return with the verdict.
+/// Dropping it does not lose the outcome: it is told to the observers, and permits return with the verdict. Polled
+/// again after the outcome was taken, it stays pending: by then its slot may be another's.
 pub(crate) struct Pending {
     slab: Arc<PublishSlab>,
     key: SlotKey,
@@ -33,15 +34,21 @@ impl Future for Pending {
     type Output = PublishOutcome;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<PublishOutcome> {
+        if self.taken {
+            return Poll::Pending;
+        }
         let slab = Arc::clone(&self.slab);
         let Some((slot, _)) = slab.find(self.key) else { return Poll::Pending };
         let (outcome, residue) = {
             let mut cell = lock(&slot.cell);
             let Some(outcome) = cell.outcome.take() else {
-                match &mut cell.waker {
-                    Some(waker) if waker.will_wake(cx.waker()) => {}
-                    waker => *waker = Some(cx.waker().clone()),
+                if cell.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+                    return Poll::Pending;
                 }
+                let replaced = cell.waker.replace(cx.waker().clone());
+                // Its drop may run code of others, which may come back here.
+                drop(cell);
+                drop(replaced);
                 return Poll::Pending;
             };
             self.taken = true;

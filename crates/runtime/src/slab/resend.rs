@@ -1,6 +1,8 @@
 //! Another attempt at a publish of unknown end, where the broker stores a repeated id once.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use consign_core_api::spi::{Completion, CompletionSink, PublishReply, PublishRequest, Reply, SlotKey};
@@ -8,7 +10,8 @@ use consign_core_api::time::Moment;
 use consign_core_api::{Capability, DeliveryGuarantee, OrderingScope};
 
 use super::cell::Entry;
-use super::{PublishSlab, Slot, lock, nanos};
+use super::{NEVER, PublishSlab, Slot, lock, nanos, word};
+use crate::core::OpenDestination;
 
 /// The wait before the second attempt; it doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
@@ -26,31 +29,68 @@ impl PublishSlab {
             return false;
         }
         entry.attempts.push(reply.cloned().unwrap_or_else(|| PublishReply::dropped(true)));
-        cell.held = false;
+        (cell.held, cell.released) = (false, false);
+        slot.due.store(nanos(at), Ordering::SeqCst);
         drop(cell);
-        self.schedule(slot, nanos(at));
+        self.remind(nanos(at));
         true
     }
 
-    /// Makes another attempt if one is due, and returns when to look again; `None` if it is the deadline that is due.
-    pub(super) fn send_again(self: &Arc<Self>, slot: &Slot, key: SlotKey, now: Moment) -> Option<u64> {
-        let (destination, request) = {
-            let mut cell = lock(&slot.cell);
-            if cell.held {
-                return None;
-            }
-            let entry = cell.entry.as_ref().filter(|entry| entry.deadline > now)?;
-            let request = PublishRequest::again(entry.message.clone(), entry.deadline);
-            let destination = Arc::clone(&entry.destination);
-            cell.held = true;
-            (destination, request)
-        };
-        let due = nanos(request.deadline);
-        self.schedule(slot, due);
-        let sink: Arc<dyn CompletionSink<PublishReply>> = Arc::clone(self) as Arc<_>;
-        destination.handle().publish(request, Completion::new(sink, key));
-        Some(due)
+    /// Tells what is due in a slot. The slot may be another publish's by now: the key says whose turn it is.
+    pub(super) fn due(&self, slot: &Slot, key: SlotKey, now: Moment) -> Due {
+        let mut cell = lock(&slot.cell);
+        // A slot changes hands only under this lock.
+        let current = word::parts(key).is_some_and(|(generation, _)| slot.word.phase(generation).is_some());
+        let Some(entry) = cell.entry.as_ref().filter(|_| current) else { return Due::Nothing };
+        let deadline = nanos(entry.deadline);
+        if deadline <= nanos(now) {
+            slot.due.store(NEVER, Ordering::SeqCst);
+            return Due::Verdict;
+        }
+        let due = slot.due.load(Ordering::SeqCst);
+        if due > nanos(now) {
+            return Due::At(due);
+        }
+        if cell.held {
+            slot.due.store(deadline, Ordering::SeqCst);
+            return Due::At(deadline);
+        }
+        let request = PublishRequest::again(entry.message.clone(), entry.deadline);
+        let destination = Arc::clone(&entry.destination);
+        cell.held = true;
+        slot.due.store(deadline, Ordering::SeqCst);
+        Due::Attempt(destination, Box::new(request))
     }
+
+    /// Makes another attempt, and returns when to look again.
+    pub(super) fn send_again(
+        self: &Arc<Self>,
+        key: SlotKey,
+        destination: &OpenDestination,
+        request: PublishRequest,
+    ) -> u64 {
+        let due = nanos(request.deadline);
+        let sink: Arc<dyn CompletionSink<PublishReply>> = Arc::clone(self) as Arc<_>;
+        let completion = Completion::new(sink, key);
+        // A panic drops the completion, which is an answer; it must not end the task that watches all deadlines.
+        let sent = catch_unwind(AssertUnwindSafe(|| destination.handle().publish(request, completion)));
+        if sent.is_err() {
+            tracing::error!(target: "consign", destination = %destination.name(), "an adapter panicked");
+        }
+        due
+    }
+}
+
+/// What is due in a slot.
+pub(super) enum Due {
+    /// Nothing: it has its verdict, or belongs to another publish.
+    Nothing,
+    /// Nothing before that time.
+    At(u64),
+    /// Another attempt.
+    Attempt(Arc<OpenDestination>, Box<PublishRequest>),
+    /// The verdict.
+    Verdict,
 }
 
 /// Tells when another attempt makes sense: the broker deduplicates by an id that the message has, the attempts stay

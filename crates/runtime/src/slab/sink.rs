@@ -6,8 +6,8 @@ use consign_core_api::outcome::EvidenceDemand;
 use consign_core_api::spi::{Acceptance, CompletionSink, Confirm, PublishReply, Reply, SlotKey};
 use consign_core_api::{Failure, FailureCategory};
 
-use super::cell::Residue;
-use super::word::{Claim, Phase};
+use super::cell::{Entry, Residue};
+use super::word::{self, Claim, Phase};
 use super::{PublishSlab, Slot, lock};
 use crate::codes;
 use crate::core::OpenDestination;
@@ -47,8 +47,12 @@ impl CompletionSink<PublishReply> for PublishSlab {
         let Some((slot, generation)) = self.find(key) else { return };
         let residue = {
             let mut cell = lock(&slot.cell);
-            // Before the verdict an answer is still owed, and the permit goes with the verdict anyway.
-            if slot.word.phase(generation) != Some(Phase::Resolved) || !cell.concluded {
+            if slot.word.phase(generation).is_none() {
+                return;
+            }
+            if !cell.concluded {
+                // An answer is still owed; if none comes, the permit goes with the verdict.
+                cell.released = true;
                 return;
             }
             cell.held = false;
@@ -77,7 +81,7 @@ impl PublishSlab {
         match slot.word.claim(generation, None) {
             Claim::Won(before) => {
                 let reply = reply.unwrap_or_else(|| PublishReply::dropped(before == Phase::HandedOver));
-                self.conclude(slot, key, false, Some(reply), never_sent)
+                self.conclude(slot, key, false, Some(reply), never_sent)?.waker
             }
             Claim::Late => {
                 self.late(slot, key, reply.as_ref());
@@ -85,7 +89,11 @@ impl PublishSlab {
             }
             Claim::Stale => {
                 if let Some(reply) = &reply {
-                    self.observers.tell(&Observed::LateResolution { destination: None, id: None, reply });
+                    self.observers.tell_caught(&Observed::LateResolution {
+                        destination: None,
+                        id: None,
+                        reply,
+                    });
                 }
                 None
             }
@@ -100,7 +108,7 @@ impl PublishSlab {
         held: bool,
         reply: Option<PublishReply>,
         never_sent: impl FnOnce() -> Failure,
-    ) -> Option<Waker> {
+    ) -> Option<Concluded> {
         let mut entry = lock(&slot.cell).entry.take()?;
         if let Some(reply) = reply {
             entry.attempts.push(checked(reply, &entry.destination));
@@ -110,17 +118,18 @@ impl PublishSlab {
         entry.permit.verdict();
         drop(entry.turn);
         let outcome = entry.attempts.verdict(elapsed, Some(entry.message), never_sent);
-        self.observers.tell(&Observed::Outcome {
+        self.observers.tell_caught(&Observed::Outcome {
             destination: entry.destination.name(),
             id: id.as_ref(),
             outcome: &outcome,
         });
-        let residue = Residue { destination: entry.destination, id, _permit: entry.permit };
+        let ambiguous = outcome.is_ambiguous();
+        let Entry { destination, permit, .. } = entry;
         let (unwanted, freed, waker) = {
             let mut cell = lock(&slot.cell);
             cell.concluded = true;
-            // An answer that came since the claim has ended the hold already.
-            cell.held &= held;
+            // An answer or a release that came before this has ended the hold already.
+            cell.held &= held && !cell.released;
             let mut unwanted = (None, None);
             if cell.wanted {
                 cell.outcome = Some(outcome);
@@ -128,32 +137,44 @@ impl PublishSlab {
                 unwanted.0 = Some(outcome);
             }
             if cell.held {
-                cell.residue = Some(residue);
+                cell.residue = Some(Residue { destination: destination.name().clone(), id, _permit: permit });
             } else {
-                unwanted.1 = Some(residue);
+                unwanted.1 = Some(permit);
             }
             let waker = cell.waker.take();
             (unwanted, self.free_if_done(slot, key, &mut cell), waker)
         };
         drop((unwanted, freed));
-        waker
+        Some(Concluded { waker, ambiguous })
     }
 
-    /// Takes note of an answer after the verdict, which stands, and frees what was held for it.
-    fn late(&self, slot: &Slot, key: SlotKey, reply: Option<&PublishReply>) {
+    /// Takes note that no answer will come any more after the verdict, which stands, and frees what was held for it.
+    pub(super) fn late(&self, slot: &Slot, key: SlotKey, reply: Option<&PublishReply>) {
         let (residue, freed) = {
             let mut cell = lock(&slot.cell);
-            cell.held = false;
-            (cell.residue.take(), self.free_if_done(slot, key, &mut cell))
+            // A slot changes hands only under this lock; it may have done so since the verdict was seen.
+            if word::parts(key).is_some_and(|(generation, _)| slot.word.phase(generation).is_some()) {
+                cell.held = false;
+                (cell.residue.take(), self.free_if_done(slot, key, &mut cell))
+            } else {
+                (None, None)
+            }
         };
         if let Some(reply) = reply {
             let (destination, id) = residue
                 .as_ref()
-                .map_or((None, None), |residue| (Some(residue.destination.name()), residue.id.as_ref()));
-            self.observers.tell(&Observed::LateResolution { destination, id, reply });
+                .map_or((None, None), |residue| (Some(&residue.destination), residue.id.as_ref()));
+            self.observers.tell_caught(&Observed::LateResolution { destination, id, reply });
         }
         drop((residue, freed));
     }
+}
+
+/// What came of giving a verdict.
+pub(super) struct Concluded {
+    /// Who waits for it.
+    pub(super) waker: Option<Waker>,
+    pub(super) ambiguous: bool,
 }
 
 fn never_sent() -> Failure {

@@ -1,5 +1,6 @@
 //! A transport whose every answer is given by the test.
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test ends by panicking")]
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
@@ -31,9 +32,35 @@ pub struct Manual {
     pub unpipelined: bool,
     pub window: Option<Duration>,
     pub closed: Arc<AtomicBool>,
+    /// What happens while the runtime asks for a publish back; the first call takes it.
+    pub while_withdrawing: Hook,
+    /// What happens while the connection closes; the first call takes it.
+    pub while_closing: Hook,
+    /// Whether closing never ends.
+    pub never_closes: bool,
+    /// Whether connecting never ends.
+    pub never_connects: bool,
+}
+
+/// Something that a test does in the middle of a call.
+pub type Hook = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
+
+fn run(hook: &Hook) {
+    let taken = hook.lock().unwrap().take();
+    if let Some(act) = taken {
+        act();
+    }
 }
 
 impl Manual {
+    pub fn while_withdrawing(&self, act: impl FnOnce() + Send + 'static) {
+        *self.while_withdrawing.lock().unwrap() = Some(Box::new(act));
+    }
+
+    pub fn while_closing(&self, act: impl FnOnce() + Send + 'static) {
+        *self.while_closing.lock().unwrap() = Some(Box::new(act));
+    }
+
     pub fn next(&self) -> (PublishRequest, Completion<PublishReply>) {
         self.queue.lock().unwrap().pop_front().expect("nothing was published")
     }
@@ -87,6 +114,9 @@ impl Transport for Manual {
     }
 
     async fn connect(&self, _: ConnectContext) -> Result<Arc<dyn Connection>, TransportError> {
+        if self.never_connects {
+            std::future::pending::<()>().await;
+        }
         Ok(Arc::new(self.clone()))
     }
 }
@@ -103,6 +133,10 @@ impl Connection for Manual {
 
     async fn close(&self, _: Duration) {
         self.closed.store(true, Atomic::SeqCst);
+        run(&self.while_closing);
+        if self.never_closes {
+            std::future::pending::<()>().await;
+        }
     }
 }
 
@@ -113,7 +147,9 @@ impl Destination for Manual {
     }
 
     fn withdraw(&self, _: SlotKey) -> Withdrawal {
-        if self.withdrawn.load(Atomic::SeqCst) { Withdrawal::Withdrawn } else { Withdrawal::TooLate }
+        let withdrawn = self.withdrawn.swap(false, Atomic::SeqCst);
+        run(&self.while_withdrawing);
+        if withdrawn { Withdrawal::Withdrawn } else { Withdrawal::TooLate }
     }
 
     async fn subscribe(&self, _: SubscriptionSpec) -> Result<Box<dyn Subscription>, TransportError> {
