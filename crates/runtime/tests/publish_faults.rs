@@ -272,11 +272,13 @@ async fn a_shutdown_with_an_earlier_deadline_hastens_the_one_that_runs() {
     let (_, completion) = bench.manual.next();
     assert!(completion.hand_over());
     let started = Instant::now();
-    let (slow, quick) = tokio::join!(
-        bench.messaging.shutdown(Duration::MAX),
-        bench.messaging.shutdown(Duration::from_secs(1)),
-    );
-    assert!(started.elapsed() <= Duration::from_millis(1001), "{:?}", started.elapsed());
+    let mut slow = pin!(bench.messaging.shutdown(Duration::MAX));
+    assert!(poll_once(&mut slow).is_pending());
+    // It is in the middle of waiting by now.
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let quick = bench.messaging.shutdown(Duration::from_secs(1)).await;
+    let slow = slow.await;
+    assert!(started.elapsed() <= Duration::from_millis(1002), "{:?}", started.elapsed());
     for report in [slow, quick] {
         assert_eq!(report.ambiguous.len(), 1);
         assert!(report.timed_out);
@@ -362,4 +364,108 @@ async fn a_build_that_is_dropped_closes_what_was_connected_while_another_transpo
     }
     tokio::task::yield_now().await;
     assert!(closed.load(Ordering::SeqCst));
+}
+
+/// Cannot be encoded.
+struct Refusing;
+
+impl consign_core_api::Codec<Value> for Refusing {
+    fn encode(&self, _: &Value) -> Result<bytes::Bytes, consign_core_api::codec::CodecError> {
+        Err("no".into())
+    }
+
+    fn decode(&self, _: &bytes::Bytes) -> Result<Value, consign_core_api::codec::CodecError> {
+        Err("no".into())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_before_transmission_is_told_once_whichever_way_the_message_went() {
+    let small = PLAIN.replace("\"2s\"", "\"2s\", max_payload = 100");
+    for (closed, code) in [
+        (false, "ENCODE_FAILED"),
+        (false, "RESERVED_HEADER"),
+        (false, "MESSAGE_TOO_LARGE"),
+        (true, "SHUTTING_DOWN"),
+    ] {
+        let bench = start(Manual::default(), &small).await;
+        let publish: Publisher<Value> = match code {
+            "ENCODE_FAILED" => bench.messaging.publisher_with("d", Refusing).unwrap(),
+            _ => publisher(&bench),
+        };
+        if closed {
+            assert!(bench.messaging.shutdown(Duration::ZERO).await.is_clean());
+        }
+        let make = || match code {
+            "RESERVED_HEADER" => message().header("consign-x", "1"),
+            "MESSAGE_TOO_LARGE" => Message::new(json!("x".repeat(200))),
+            _ => message(),
+        };
+        let mut outcomes = vec![publish.publish(make()).await];
+        let refused = publish.submit(make()).await.unwrap_err();
+        if let Some(message) = refused.message().cloned() {
+            outcomes.push(publish.publish_encoded(message).await);
+        }
+        outcomes.push(PublishOutcome::Rejected(refused));
+        let mut window = publish.pipeline(1).unwrap();
+        outcomes.push(PublishOutcome::Rejected(window.submit(make()).await.unwrap_err()));
+        outcomes.extend(publish.publish_batch([make(), make()]).await);
+        for outcome in &outcomes {
+            assert!(outcome.is_rejected() && outcome.failure().unwrap().code() == code, "{outcome}");
+        }
+        assert_eq!(bench.notes.lines(), vec![format!("rejected {code}"); outcomes.len()]);
+        assert_eq!(in_flight(&bench).await, (0, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn durations_at_the_ends_of_their_range_panic_nowhere() {
+    for timeout in [Duration::ZERO, Duration::from_nanos(1), Duration::MAX] {
+        let refused = Messaging::builder()
+            .transport("main", Manual::default())
+            .profiles(ProfileSpecs::from_toml(PLAIN).unwrap())
+            .connect_timeout(timeout)
+            .build();
+        assert!(refused.await.unwrap_err().to_string().contains("FIELD_OUT_OF_RANGE"));
+    }
+    for deadline in ["1ms", "30days"] {
+        let bench = start(Manual::default(), &PLAIN.replace("2s", deadline)).await;
+        let _receipt = publisher(&bench).submit(message()).await.unwrap();
+        for within in [Duration::MAX, Duration::from_nanos(1), Duration::ZERO] {
+            let mut shutdown = pin!(bench.messaging.shutdown(within));
+            let _ = poll_once(&mut shutdown);
+        }
+        bench.messaging.shutdown(Duration::MAX).await;
+        assert_eq!(in_flight(&bench).await.0, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_with_an_earlier_deadline_hastens_consumers_too() {
+    let messaging = Messaging::builder()
+        .transport("main", consign_in_memory::Broker::new())
+        .profiles(ProfileSpecs::from_toml(PLAIN).unwrap())
+        .build()
+        .await
+        .unwrap();
+    let publish: Publisher<Value> = messaging.publisher("d").unwrap();
+    let (begun, begins) = tokio::sync::oneshot::channel();
+    let begun = Arc::new(Mutex::new(Some(begun)));
+    let consumer = messaging.consume("d", "g", move |_: consign_runtime::Delivery<Value>, _| {
+        if let Some(begun) = begun.lock().unwrap().take() {
+            begun.send(()).unwrap();
+        }
+        async { std::future::pending().await }
+    });
+    consumer.await.unwrap().detach();
+    assert!(publish.publish(message()).await.is_confirmed());
+    begins.await.unwrap();
+    let started = Instant::now();
+    let mut slow = pin!(messaging.shutdown(Duration::from_secs(20)));
+    assert!(poll_once(&mut slow).is_pending());
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let quick = messaging.shutdown(Duration::from_secs(1)).await;
+    let slow = slow.await;
+    assert!(started.elapsed() <= Duration::from_millis(1002), "{:?}", started.elapsed());
+    assert_eq!(slow.unsettled.len(), quick.unsettled.len());
 }

@@ -76,6 +76,9 @@ impl Builder {
     /// configuration is connected and compared with the brokers, in a second report. Dropping the future closes what
     /// was connected.
     ///
+    /// Call it in a tokio runtime with timers that outlives the library: deadlines are told there. When that runtime
+    /// ends, the library takes nothing new, and what has no verdict gets one.
+    ///
     /// # Errors
     /// The report, ordered by phase, destination and rule.
     pub async fn build(self) -> Result<Messaging, ConfigurationError> {

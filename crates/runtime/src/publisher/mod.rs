@@ -71,7 +71,9 @@ impl<T: 'static> Publisher<T> {
 
     /// Hands a message over and returns a receipt for its outcome. Waits only for admission.
     ///
-    /// Dropping the future before it is ready sends nothing.
+    /// Dropping the future before it is ready sends nothing. A receipt keeps its slot until its outcome is taken or it is
+    /// dropped; who keeps more receipts than the windows of all destinations and twice `admission.in_flight` allow is
+    /// refused with `SLOTS_EXHAUSTED`.
     ///
     /// # Errors
     /// The REJECTED outcome of a message that was refused before transmission; the message is handed back.
