@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,10 +117,26 @@ impl Core {
         };
         // Reading the clock is dear; without a turn to wait for, no time has passed.
         let rest = if turn.is_some() { deadline.since(self.clock.now()) } else { within };
-        let permit = match destination.gate.admit(class, size, rest).await {
+        let mut waited = turn.is_some();
+        let mut admission = pin!(destination.gate.admit(class, size, rest));
+        let admitted = poll_fn(|cx| {
+            let poll = admission.as_mut().poll(cx);
+            waited |= poll.is_pending();
+            poll
+        });
+        let permit = match admitted.await {
             Ok(permit) => permit,
             Err(refused) => return Err(Rejection::not_transmitted(refused.into_failure(), Some(message))),
         };
+        if waited && deadline <= self.clock.now() {
+            // What it waited for came in the last moment. Sent now, it would be AMBIGUOUS for nothing.
+            let failure = Failure::new(
+                FailureCategory::TransientInfrastructure,
+                codes::DEADLINE_BEFORE_TRANSMISSION,
+                "the deadline passed while the message waited for its turn or for room",
+            );
+            return Err(Rejection::not_transmitted(failure, Some(message)));
+        }
         self.observers.tell_caught(&Observed::Admitted { destination: destination.name(), size });
         let entry = Entry {
             destination: Arc::clone(destination),

@@ -469,3 +469,48 @@ async fn a_shutdown_with_an_earlier_deadline_hastens_consumers_too() {
     assert!(started.elapsed() <= Duration::from_millis(1002), "{:?}", started.elapsed());
     assert_eq!(slow.unsettled.len(), quick.unsettled.len());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_publish_whose_turn_comes_at_its_deadline_is_rejected_unsent() {
+    let manual = Manual { unpipelined: true, ..Manual::default() };
+    let bench = start(manual, &PLAIN.replace("\"NONE\"", "\"KEY\"\nkey = { from = \"message\" }")).await;
+    let publish = publisher(&bench);
+    let mut receipts = Vec::new();
+    for _ in 0..3 {
+        let publish = publish.clone();
+        receipts.push(tokio::spawn(async move { publish.publish(message().key("k")).await }));
+        tokio::task::yield_now().await;
+    }
+    let (_, completion) = bench.manual.next();
+    assert!(completion.hand_over());
+    let mut codes = Vec::new();
+    for receipt in receipts {
+        codes.push(receipt.await.unwrap().failure().unwrap().code());
+    }
+    assert_eq!(bench.manual.waiting(), 0, "it was sent at its deadline");
+    assert_eq!(
+        codes,
+        ["CONFIRMATION_TIMED_OUT", "DEADLINE_BEFORE_TRANSMISSION", "DEADLINE_BEFORE_TRANSMISSION"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_publish_that_is_admitted_at_its_deadline_is_rejected_unsent() {
+    let profiles = format!("[admission]\nin_flight = 2\nwait = \"2s\"\n{PLAIN}");
+    let bench = start(Manual::default(), &profiles).await;
+    let publish = publisher(&bench);
+    let mut receipts = Vec::new();
+    for _ in 0..2 {
+        let publish = publish.clone();
+        receipts.push(tokio::spawn(async move { publish.publish(message()).await }));
+        tokio::task::yield_now().await;
+    }
+    let (_, completion) = bench.manual.next();
+    assert!(completion.hand_over());
+    let last = receipts.pop().unwrap().await.unwrap();
+    assert_eq!(bench.manual.waiting(), 0, "it was sent at its deadline");
+    assert_eq!(last.failure().unwrap().code(), "DEADLINE_BEFORE_TRANSMISSION");
+    assert!(receipts.pop().unwrap().await.unwrap().is_ambiguous());
+    completion.sink().released(completion.key());
+    assert_eq!(in_flight(&bench).await, (0, 0));
+}
