@@ -514,3 +514,25 @@ async fn a_publish_that_is_admitted_at_its_deadline_is_rejected_unsent() {
     completion.sink().released(completion.key());
     assert_eq!(in_flight(&bench).await, (0, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_library_that_is_shutting_down_starts_no_consumer() {
+    let broker = consign_in_memory::Broker::new();
+    let messaging = Messaging::builder()
+        .transport("main", broker.clone())
+        .profiles(ProfileSpecs::from_toml(&hour()).unwrap())
+        .build()
+        .await
+        .unwrap();
+    let publish: Publisher<Value> = messaging.publisher("d").unwrap();
+    assert!(publish.publish(message()).await.is_confirmed());
+    broker.hold_publishes(Some(consign_in_memory::HeldAt::BeforeHandOver));
+    let _receipt = publish.submit(message()).await.unwrap();
+    let mut shutdown = pin!(messaging.shutdown(Duration::from_secs(10)));
+    assert!(poll_once(&mut shutdown).is_pending());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let refused =
+        messaging.consume("d", "g", |_: consign_runtime::Delivery<Value>, _| async { Ok(()) }).await;
+    assert_eq!(refused.unwrap_err().kind(), consign_core_api::ErrorKind::Closed);
+    assert_eq!(shutdown.await.unsent.len(), 1);
+}

@@ -1,8 +1,10 @@
 //! Consuming and redriving, from the handle.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use consign_core_api::{Code, Codec, Error, ErrorKind, Failure, FailureCategory, GroupName, JsonCodec};
+use consign_policy::admission::Class;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -23,6 +25,7 @@ impl Messaging {
     /// - `DESTINATION_UNKNOWN`, `RUNG_NOT_CONSUMABLE` or an illegal group name: [`ErrorKind::Usage`].
     /// - `INBOX_NOT_CONFIGURED` and `HANDLER_NOT_IDEMPOTENT`, where the profile's side effects ask for more.
     /// - What the broker said, where it did not let the group subscribe.
+    /// - `SHUT_DOWN` once a shutdown has begun: [`ErrorKind::Closed`].
     pub async fn consume<T, H>(&self, destination: &str, group: &str, handler: H) -> Result<Consumer, Error>
     where
         T: Serialize + DeserializeOwned + Send + 'static,
@@ -85,7 +88,23 @@ impl Messaging {
     async fn start(&self, destination: &str, group: &str, handling: Handling) -> Result<Consumer, Error> {
         let open = self.core().destination(destination)?;
         let group = GroupName::new(group).map_err(|error| usage(codes::GROUP_INVALID, error.to_string()))?;
-        consumer::start(self.core(), open, group, handling).await
+        self.refuse_after_shutdown()?;
+        let consumer = consumer::start(self.core(), open, group, handling).await?;
+        // A shutdown that began meanwhile may have stopped every consumer but this one.
+        if let Err(refused) = self.refuse_after_shutdown() {
+            consumer.stop(Duration::ZERO).await;
+            return Err(refused);
+        }
+        Ok(consumer)
+    }
+
+    fn refuse_after_shutdown(&self) -> Result<(), Error> {
+        if !self.core().admission.is_closed(Class::External) {
+            return Ok(());
+        }
+        let text = "the library is shut down, or about to be";
+        let failure = Failure::new(FailureCategory::TransientInfrastructure, codes::SHUT_DOWN, text);
+        Err(Error::new(ErrorKind::Closed, failure))
     }
 }
 
