@@ -109,7 +109,7 @@ async fn listen<X: Exchange>(link: &Link) -> Result<(Arc<Inbox<X>>, AbortHandle)
             format!("the client took no subscription: {}", error.kind()),
         )
     })?;
-    let task = tokio::spawn(Arc::clone(&inbox).receive(answers));
+    let task = tokio::spawn(Arc::clone(&inbox).receive(answers, link.clone()));
     Ok((inbox, task.abort_handle()))
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Expected {
     pub(crate) evidence: ConfirmationEvidence,
     /// Whether an earlier attempt has an unknown end.
     pub(crate) resend: bool,
+    /// Whether the runtime sends it again under its id where its end is unknown.
+    pub(crate) repeatable: bool,
 }
 
 #[derive(Deserialize)]
@@ -182,6 +184,11 @@ pub(crate) fn publish_closed() -> PublishReply {
     refused(Transmission::NotTransmitted, TRANSIENT, codes::TRANSPORT_CLOSED, "the connection is closed")
 }
 
+/// The connection was lost while an answer was outstanding.
+pub(crate) fn publish_lost() -> PublishReply {
+    unknown(codes::NATS_DISCONNECTED, "the connection was lost before the answer came")
+}
+
 /// No answer came in time to a publish that was handed over.
 pub(crate) fn publish_unanswered() -> PublishReply {
     unknown(codes::NATS_NO_ANSWER, "no answer came")
@@ -224,7 +231,7 @@ mod tests {
             Evidenced::observed(Copies::Leader),
             Evidenced::declared(Persistence::PageCache),
         );
-        Expected { stream: "S".into(), evidence, resend }
+        Expected { stream: "S".into(), evidence, resend, repeatable: false }
     }
 
     fn judge(payload: &str) -> PublishReply {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_nats::message::OutboundMessage;
 use async_nats::{Message, Subject};
 use async_trait::async_trait;
+use consign_core_api::guarantee::{DeliveryGuarantee, OrderingScope};
 use consign_core_api::message::EncodedMessage;
 use consign_core_api::spi::{
     Completion, Destination, DestinationSetup, PublishReply, PublishRequest, SlotKey, Subscription,
@@ -50,6 +51,12 @@ impl Exchange for Publishing {
     fn unanswered() -> PublishReply {
         outcome::publish_unanswered()
     }
+
+    /// Told at once where another attempt settles the question; elsewhere an answer may still come, for a request that
+    /// the client had not written yet.
+    fn lost(expected: &Expected) -> Option<PublishReply> {
+        expected.repeatable.then(outcome::publish_lost)
+    }
 }
 
 /// An open destination: one lane, so that calls reach the wire in their order.
@@ -62,6 +69,8 @@ pub(crate) struct Publisher {
     lane: Lane<Publishing>,
     /// Where the next message without key and partition goes.
     turn: AtomicU32,
+    /// Whether the runtime sends messages with an id again where their end is unknown.
+    repeats: bool,
 }
 
 impl Publisher {
@@ -77,6 +86,9 @@ impl Publisher {
             prepared: Arc::new(prepared),
             lane,
             turn: AtomicU32::new(0),
+            // JetStream recognises ids always; the runtime repeats no attempt where an order or AT_MOST_ONCE forbids it.
+            repeats: setup.ordering == OrderingScope::None
+                && setup.delivery == DeliveryGuarantee::AtLeastOnce,
         }
     }
 
@@ -123,6 +135,7 @@ impl Destination for Publisher {
             stream: Arc::clone(&self.stream),
             evidence: self.prepared.evidence,
             resend: request.resend,
+            repeatable: self.repeats && request.message.id().is_some(),
         };
         // Its key is its number, so that a withdrawal finds it.
         let ask = Ask { number: done.key().get().get(), done, context };

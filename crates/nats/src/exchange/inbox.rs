@@ -11,7 +11,7 @@ use consign_core_api::spi::{Completion, CompletionSink, SlotKey};
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::Instant;
 
-use super::Exchange;
+use super::{Exchange, Link};
 
 /// How many answers are resolved at once, so that a waiting task is woken once for all of them.
 const BATCH: usize = 256;
@@ -136,7 +136,9 @@ impl<X: Exchange> Inbox<X> {
     }
 
     /// Receives answers until the subscription ends, which it does with the client.
-    pub(crate) async fn receive(self: Arc<Self>, mut answers: Subscriber) {
+    pub(crate) async fn receive(self: Arc<Self>, mut answers: Subscriber, link: Link) {
+        let lost = link.losses();
+        tokio::pin!(lost);
         let mut sweep = tokio::time::interval(SWEEP);
         sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut batch = Batch::<X>::default();
@@ -151,6 +153,7 @@ impl<X: Exchange> Inbox<X> {
                         self.answered(&answer, &mut batch);
                     }
                 }
+                Some(()) = lost.next() => self.lost(&mut batch),
                 _ = sweep.tick() => self.expire(Instant::now(), &mut batch),
             }
             batch.resolve();
@@ -165,6 +168,20 @@ impl<X: Exchange> Inbox<X> {
         let entry = self.lock().take(number);
         if let Some(entry) = entry {
             batch.add(entry.done, X::judge(&entry.context, answer));
+        }
+    }
+
+    /// Resolves what it helps to resolve now that the connection is gone.
+    fn lost(&self, batch: &mut Batch<X>) {
+        let mut waiting = self.lock();
+        let lost = |(number, entry): (&u64, &Entry<X>)| {
+            (!entry.given_up).then(|| X::lost(&entry.context)).flatten().map(|reply| (*number, reply))
+        };
+        let lost: Vec<_> = waiting.entries.iter().filter_map(lost).collect();
+        for (number, reply) in lost {
+            if let Some(entry) = waiting.take(number) {
+                batch.add(entry.done, reply);
+            }
         }
     }
 
@@ -267,7 +284,7 @@ mod tests {
             consign_core_api::outcome::Evidenced::observed(consign_core_api::outcome::Copies::Leader),
             consign_core_api::outcome::Evidenced::declared(consign_core_api::outcome::Persistence::PageCache),
         );
-        Expected { stream: "S".into(), evidence, resend: false }
+        Expected { stream: "S".into(), evidence, resend: false, repeatable: false }
     }
 
     fn expect(inbox: &Inbox<Publishing>, log: &Arc<Log>, number: u64) {
@@ -311,6 +328,22 @@ mod tests {
         answer(&inbox, &subject, ACKNOWLEDGED);
         assert_eq!(*log.0.lock().unwrap(), [(0xab, "accepted")]);
         assert_eq!(inbox.live(), 0);
+    }
+
+    #[test]
+    fn a_lost_connection_answers_what_can_be_repeated_and_leaves_the_rest_waiting() {
+        let (inbox, log) = (Inbox::<Publishing>::new("_INBOX.a"), Arc::new(Log::default()));
+        for (number, repeatable) in [(1, false), (2, true), (3, true)] {
+            let sink = Arc::clone(&log) as Arc<dyn CompletionSink<PublishReply>>;
+            let context = Expected { repeatable, ..expected() };
+            drop(inbox.expect(number, Completion::new(sink, key(number)), context));
+        }
+        inbox.given_up(key(3));
+        let mut batch = Batch::default();
+        inbox.lost(&mut batch);
+        batch.resolve();
+        assert_eq!(*log.0.lock().unwrap(), [(2, "unknown")]);
+        assert_eq!(inbox.live(), 1);
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_nats::Client;
 use async_nats::connection::State;
+use futures_util::Stream;
 use tokio::sync::watch;
 
 /// The client's events come through a channel that drops when it is full, so a change is looked for by itself too.
@@ -77,6 +78,16 @@ impl Link {
     /// Waits until this is no longer the connection of that generation. Cancel safe.
     pub(crate) async fn gone(&self, generation: u64) {
         self.until(|link| !link.is_up() || link.generation() != generation).await;
+    }
+
+    /// Tells of each connection that is gone, once, after it was made.
+    pub(crate) fn losses(self) -> impl Stream<Item = ()> {
+        futures_util::stream::unfold(self, |link| async move {
+            link.up().await;
+            let generation = link.generation();
+            link.gone(generation).await;
+            Some(((), link))
+        })
     }
 
     async fn until(&self, holds: impl Fn(&Self) -> bool) {

@@ -37,4 +37,11 @@ pub(crate) trait Exchange: Send + Sync + 'static {
 
     /// No answer came within the bound.
     fn unanswered() -> Self::Reply;
+
+    /// The connection on which the request was sent is gone, and its answer with it, unless the client still has the
+    /// request. `None` waits for that; the default.
+    fn lost(context: &Self::Context) -> Option<Self::Reply> {
+        let _ = context;
+        None
+    }
 }
