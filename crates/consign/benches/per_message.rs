@@ -40,7 +40,12 @@ fn main() {
     }
 }
 
-async fn run(mode: &str, count: usize, size: usize, headers: usize) -> Result<(), Box<dyn std::error::Error>> {
+async fn run(
+    mode: &str,
+    count: usize,
+    size: usize,
+    headers: usize,
+) -> Result<(), Box<dyn std::error::Error>> {
     let messaging = Messaging::builder()
         .transport("main", Broker::new())
         .profiles(ProfileSpecs::from_toml(PROFILES)?)

@@ -31,7 +31,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     publish(&messaging).await?;
     let card_works = Arc::new(AtomicBool::new(false));
-    let consumer = messaging.consume("orders", "billing", Billing { card_works: Arc::clone(&card_works) }).await?;
+    let consumer =
+        messaging.consume("orders", "billing", Billing { card_works: Arc::clone(&card_works) }).await?;
     consumer.idle(Duration::from_millis(500)).await?;
     println!("dead letters: {}", broker.stored("orders.dead").len());
 

@@ -23,7 +23,8 @@ pub trait Codec<T>: Send + Sync + 'static {
     /// Decodes a payload.
     ///
     /// # Errors
-    /// Whatever makes the payload impossible to decode. It must not panic on any bytes.
+    /// Whatever makes the payload impossible to decode. It must not panic on any bytes. The error's text is logged and
+    /// written into the header of a dead letter, so that it must not repeat what the payload says.
     fn decode(&self, payload: &Bytes) -> Result<T, CodecError>;
 }
 
@@ -46,7 +47,29 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for JsonCodec {
     }
 
     fn decode(&self, payload: &Bytes) -> Result<T, CodecError> {
-        Ok(serde_json::from_slice(payload)?)
+        serde_json::from_slice(payload).map_err(|error| Box::new(InvalidJson::from(&error)) as CodecError)
+    }
+}
+
+/// A payload that is not the JSON that was expected. It tells the place, and nothing of what stands there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at line {line}, column {column}")]
+pub struct InvalidJson {
+    what: &'static str,
+    line: usize,
+    column: usize,
+}
+
+impl From<&serde_json::Error> for InvalidJson {
+    fn from(error: &serde_json::Error) -> Self {
+        use serde_json::error::Category;
+        let what = match error.classify() {
+            Category::Io => "unreadable bytes",
+            Category::Syntax => "no JSON",
+            Category::Data => "JSON of another type than expected",
+            Category::Eof => "JSON that ends too early",
+        };
+        Self { what, line: error.line(), column: error.column() }
     }
 }
 
@@ -70,5 +93,23 @@ impl Codec<Bytes> for BytesCodec {
 
     fn decode(&self, payload: &Bytes) -> Result<Bytes, CodecError> {
         Ok(payload.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_json_error_tells_the_place_and_nothing_of_the_payload() {
+        let decode = |text: &'static str| {
+            Codec::<u32>::decode(&JsonCodec::new(), &Bytes::from_static(text.as_bytes()))
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(decode("\"hunter2\""), "JSON of another type than expected at line 1, column 9");
+        assert_eq!(decode("{\"card\": 4"), "JSON of another type than expected at line 1, column 0");
+        assert!(decode("hunter2").starts_with("no JSON"));
+        assert!(decode("").starts_with("JSON that ends too early"));
     }
 }

@@ -20,8 +20,8 @@ consign_core_api::codes! {
         "the library shut down while the message was still waiting here; it was never sent",
         "publish before shutdown";
     SLOTS_EXHAUSTED:
-        "too many publishes are still held by the client after their verdict",
-        "wait until the connection is back; the client's residue bounds how long it holds them";
+        "too many publishes are still held after their verdict: by a client that may yet send them, or by receipts that nobody took",
+        "take the receipts; or wait until the connection is back, since the client's residue is bounded";
     KEY_CONFLICT:
         "a message carries an explicit key that differs from the one that the profile's resolver found",
         "set no key, or the same one";
