@@ -18,12 +18,30 @@ pub struct Health {
     pub ready: bool,
     /// Each transport.
     pub transports: Vec<(TransportName, ConnectionHealth)>,
+    /// Each destination, in the order of their names.
+    pub destinations: Vec<DestinationHealth>,
     /// Each consumer.
     pub consumers: Vec<ConsumerHealth>,
     /// How many publishes are in flight.
     pub publishes_in_flight: u64,
     /// How many bytes are charged for publishes.
     pub bytes_in_flight: u64,
+}
+
+/// How a destination is.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DestinationHealth {
+    /// Its name.
+    pub destination: DestinationName,
+    /// The transport that carries it.
+    pub transport: TransportName,
+    /// Its transport is up, it takes publishes, and none of its consumers stands still.
+    pub ready: bool,
+    /// How many publishes are in flight, of at most `in_flight_limit`.
+    pub publishes_in_flight: usize,
+    /// The profile's `publish.in_flight`.
+    pub in_flight_limit: usize,
 }
 
 /// How a consumer is.
@@ -62,15 +80,40 @@ impl Health {
         let closing = core.admission.is_closed(Class::External);
         let standing = consumers.iter().any(|consumer| consumer.halted_units > 0);
         let usage = core.admission.usage();
+        let open = !stopped && !closing;
+        let destinations = destinations(core, &transports, &consumers, open);
         Self {
             live: !stopped,
-            ready: !stopped && !closing && !standing && transports.iter().all(|(_, health)| health.is_up()),
+            ready: open && !standing && transports.iter().all(|(_, health)| health.is_up()),
             transports,
+            destinations,
             consumers,
             publishes_in_flight: usage.in_flight(),
             bytes_in_flight: usage.bytes(),
         }
     }
+}
+
+fn destinations(
+    core: &Core,
+    transports: &[(TransportName, ConnectionHealth)],
+    consumers: &[ConsumerHealth],
+    open: bool,
+) -> Vec<DestinationHealth> {
+    let one = |(name, destination): (&DestinationName, &std::sync::Arc<crate::core::OpenDestination>)| {
+        let transport = destination.profile().transport();
+        let up = transports.iter().any(|(known, health)| known == transport && health.is_up());
+        let stands =
+            consumers.iter().any(|consumer| consumer.destination == *name && consumer.halted_units > 0);
+        DestinationHealth {
+            destination: name.clone(),
+            transport: transport.clone(),
+            ready: open && up && !stands,
+            publishes_in_flight: destination.gate.in_flight(),
+            in_flight_limit: destination.gate.limit().get(),
+        }
+    };
+    core.destinations.iter().map(one).collect()
 }
 
 impl fmt::Display for Health {

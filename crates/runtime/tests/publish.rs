@@ -425,3 +425,16 @@ async fn the_deadline_ends_repeated_attempts_and_none_is_made_where_order_or_at_
         assert_eq!(bench.manual.waiting(), 0, "it was sent again");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn health_tells_each_destination_and_how_much_of_its_limit_is_taken() {
+    let bench = start(Manual::default(), &PLAIN.replace("\"2s\"", "\"2s\", in_flight = 3")).await;
+    let _held = publisher(&bench).submit(message()).await.unwrap();
+    let health = bench.messaging.health().await;
+    let [destination] = &health.destinations[..] else { panic!("{health:?}") };
+    assert_eq!((destination.destination.as_str(), destination.transport.as_str()), ("d", "main"));
+    assert_eq!((destination.publishes_in_flight, destination.in_flight_limit), (1, 3));
+    assert!(destination.ready && health.ready);
+    let _ = bench.messaging.shutdown(Duration::from_millis(10)).await;
+    assert!(!bench.messaging.health().await.destinations[0].ready);
+}
