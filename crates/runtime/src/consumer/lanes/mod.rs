@@ -174,9 +174,13 @@ impl<I: Copy + PartialEq> Lanes<I> {
         behind.filter(|entry| entry.state == State::Waiting).map(|entry| entry.id).collect()
     }
 
-    /// Forgets that a unit was paused: it was taken away, and a new assignment starts unpaused. O(lanes).
+    /// Forgets that a unit was paused: it was taken away, or its stream broke. The pause is taken back, because it may
+    /// outlast both, and nobody would end it. O(lanes).
     pub(super) fn forget_unit(&mut self, unit: UnitId) {
-        self.paused.remove(&unit);
+        self.flow.retain(|flow| *flow != Flow::Pause(unit));
+        if self.paused.remove(&unit).is_some() {
+            self.flow.push(Flow::Resume(unit));
+        }
         for lane in &mut self.lanes {
             lane.over.retain(|over| *over != unit);
         }

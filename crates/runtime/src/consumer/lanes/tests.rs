@@ -259,6 +259,38 @@ fn a_unit_that_is_taken_away_can_be_paused_again() {
     lanes.push(LaneName::Whole, unit, 3);
     assert_eq!(lanes.next_flow(), Some(Flow::Pause(unit)));
     lanes.forget_unit(unit);
+    assert_eq!(lanes.next_flow(), Some(Flow::Resume(unit)), "a pause may outlast the assignment");
     lanes.push(LaneName::Whole, unit, 4);
     assert_eq!(lanes.next_flow(), Some(Flow::Pause(unit)));
+}
+
+#[test]
+fn a_pause_that_was_not_told_yet_does_not_reach_the_next_owner_of_its_unit() {
+    let mut lanes = Lanes::new(Limits { concurrency: 1, unit_in_flight: 1, buffer: 1 });
+    let (unit, other) = (UnitId::new(0), UnitId::new(1));
+    for (unit, name) in [(unit, "a"), (other, "b")] {
+        let name = LaneName::Key(name.into());
+        let at = lanes.push(name.clone(), unit, 1);
+        lanes.hold(at, 1);
+        for id in 2..=3 {
+            lanes.push(name.clone(), unit, id);
+        }
+    }
+    lanes.forget_unit(unit);
+    let told: Vec<_> = std::iter::from_fn(|| lanes.next_flow()).collect();
+    assert_eq!(told, [Flow::Pause(other), Flow::Resume(unit)]);
+}
+
+#[test]
+fn a_resumption_that_was_not_told_yet_is_told_though_its_unit_is_taken_away() {
+    let mut lanes = Lanes::new(Limits { concurrency: 1, unit_in_flight: 1, buffer: 1 });
+    let unit = UnitId::new(0);
+    let at = lanes.push(LaneName::Whole, unit, 1);
+    lanes.hold(at, 1);
+    lanes.push(LaneName::Whole, unit, 2);
+    lanes.push(LaneName::Whole, unit, 3);
+    assert_eq!(lanes.next_flow(), Some(Flow::Pause(unit)));
+    (1..=3).for_each(|id| lanes.forget(at, id, &mut Vec::new()));
+    lanes.forget_unit(unit);
+    assert_eq!((lanes.next_flow(), lanes.next_flow()), (Some(Flow::Resume(unit)), None));
 }
