@@ -11,6 +11,9 @@ use tokio::time::Sleep;
 
 use crate::clock::TokioClock;
 
+/// So many timers of [`Timers::set_last`] may stand behind one that still means something before they are looked through.
+const CROWD: usize = 1024;
+
 /// Timers of `D`, each with the moment at which it is due. A timer is not taken back: whoever gets it looks whether it
 /// still means something.
 #[derive(Debug)]
@@ -19,6 +22,8 @@ pub(super) struct Timers<D> {
     next: u64,
     /// Timers that are set in the order in which they are due; cheaper than the heap.
     queue: VecDeque<(Moment, D)>,
+    /// At this length the whole queue is looked through.
+    crowd: usize,
     sleep: Pin<Box<Sleep>>,
     armed: Option<Moment>,
 }
@@ -36,6 +41,7 @@ impl<D> Timers<D> {
             heap: BinaryHeap::new(),
             next: 0,
             queue: VecDeque::new(),
+            crowd: CROWD,
             sleep: Box::pin(tokio::time::sleep_until(tokio::time::Instant::now())),
             armed: None,
         }
@@ -52,10 +58,15 @@ impl<D> Timers<D> {
         self.queue.push_back((at, due));
     }
 
-    /// Forgets the first timers of [`set_last`](Self::set_last) as long as they mean nothing any more.
+    /// Forgets timers of [`set_last`](Self::set_last) that mean nothing any more: the first ones, and behind one that
+    /// does, all where they are more than [`CROWD`] and than those that do. O(1) for each timer set, over time.
     pub(super) fn trim(&mut self, mut means_nothing: impl FnMut(&D) -> bool) {
         while self.queue.front().is_some_and(|(_, due)| means_nothing(due)) {
             self.queue.pop_front();
+        }
+        if self.queue.len() >= self.crowd {
+            self.queue.retain(|(_, due)| !means_nothing(due));
+            self.crowd = self.queue.len().saturating_mul(2).max(CROWD);
         }
     }
 
@@ -148,5 +159,19 @@ mod tests {
             }
         }
         assert_eq!(seen, [("heap 10", true), ("heap 15", true), ("queue 30", true)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_timer_that_waits_keeps_no_crowd_behind_it() {
+        let clock = TokioClock::new();
+        let mut timers = Timers::new();
+        timers.set_last(at(20), "waits");
+        for _ in 0..100_000 {
+            timers.set_last(at(20), "gone");
+            timers.trim(|due| *due == "gone");
+        }
+        assert!(timers.queue.len() <= CROWD, "{}", timers.queue.len());
+        let due = std::future::poll_fn(|cx| timers.poll_due(cx, clock.now(), &clock)).await;
+        assert_eq!(due, "waits");
     }
 }
