@@ -247,6 +247,26 @@ async fn at_most_once_settles_first_and_handles_only_on_proof() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn at_most_once_nobody_is_told_to_expect_a_message_again_whose_handler_was_cut_short() {
+    for stops in [true, false] {
+        let bench = start(AT_MOST_ONCE).await;
+        let consumer = bench.consume(|_: Delivery<Bytes>, _: HandlerContext| std::future::pending()).await;
+        bench.fake.deliver(inbound(1));
+        until("settled", || consumer.counters().settled == 1).await;
+        if stops {
+            drop(consumer.stop(Duration::ZERO).await);
+            until("ended", || !consumer.health().running).await;
+            assert!(consumer.stop(Duration::ZERO).await.unsettled.is_empty());
+        } else {
+            drop(bench.messaging);
+            until("ended", || !consumer.health().running).await;
+        }
+        assert_eq!(bench.notes.lines(), ["settled m1", "discarded m1 HANDLER_CUT_SHORT"]);
+        assert_eq!((consumer.counters().discarded, consumer.counters().released), (1, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_message_that_came_too_often_is_ended_unhandled() {
     let bench = start(&orders("consumer = { max_deliveries = 3 }\non_exhausted = \"discard\"")).await;
     let called = Arc::new(AtomicUsize::new(0));

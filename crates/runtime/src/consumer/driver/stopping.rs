@@ -9,7 +9,7 @@ use consign_core_api::time::{Clock as _, Moment};
 use consign_core_api::{Failure, FailureCategory};
 
 use super::handover::no_answer;
-use super::work::{Stage, Work};
+use super::work::{Ending, Stage, Work};
 use super::{Driver, Due};
 use crate::codes;
 use crate::consumer::shared::LeftBecause;
@@ -69,7 +69,7 @@ impl Driver {
                 Stage::HandlingSettled(_) => {
                     let content = Arc::clone(&work.content);
                     self.tell_discarded(&content, &cut_short());
-                    self.end_work(key, super::work::Ending::Nothing);
+                    self.end_work(key, Ending::Nothing);
                 }
                 _ if work.is_at_rest() => self.give_back(key),
                 _ => {}
@@ -90,6 +90,12 @@ impl Driver {
             match work.take_stage() {
                 Stage::Settling(sending) | Stage::SettlingFirst(sending) => {
                     self.conclude(key, sending, SettlementReply::Unknown(no_answer()));
+                }
+                // It was settled before it was handled: nobody may expect it again.
+                Stage::Ready(Ending::Nothing) => drop(self.works.remove(key)),
+                Stage::HandlingSettled(_) => {
+                    let Some(work) = self.works.remove(key) else { continue };
+                    self.tell_discarded(&work.content, &cut_short());
                 }
                 stage => {
                     let released = matches!(stage, Stage::GivingBack);
@@ -135,7 +141,7 @@ fn cut_short() -> Failure {
 /// However the task ends, by a panic or with its runtime, nobody waits for it for ever.
 impl Drop for Driver {
     fn drop(&mut self) {
-        // An observer that panicked may do so again; out of a drop, that would end the process.
+        // Whatever panicked may do so again; out of a drop, that would end the process.
         let told = catch_unwind(AssertUnwindSafe(|| self.end()));
         if told.is_err() {
             self.shared.end(self.seat, std::mem::take(&mut self.left));
