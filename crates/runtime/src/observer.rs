@@ -178,15 +178,8 @@ impl Observers {
         Self(observers.into())
     }
 
-    pub(crate) fn tell(&self, event: &Observed<'_>) {
-        trace(event);
-        for observer in self.0.iter() {
-            observer.observe(event);
-        }
-    }
-
-    /// Tells an event in the middle of a verdict, perhaps on an adapter's thread: there, an observer that panics must
-    /// cost nobody his outcome, and the others not their event.
+    /// Tells an event in the middle of a verdict, perhaps on an adapter's thread, or in the task of a consumer: there, an
+    /// observer that panics must cost nobody his outcome or his consumer, and the others not their event.
     pub(crate) fn tell_caught(&self, event: &Observed<'_>) {
         trace(event);
         for observer in self.0.iter() {

@@ -14,11 +14,8 @@ use consign_core_api::spi::{Epoch, Event, UnitId};
 use consign_core_api::time::Moment;
 use consign_core_api::{Failure, FailureCategory};
 use consign_runtime::consumer::{Cancellation, Delivery, HandlerContext, HandlerFailure, LeftBecause};
-use consign_runtime::observer::DeliveryInfo;
 use consign_runtime::{Consumer, Messaging, Observed, Observer};
-use consumer_support::{
-    Answer, Bench, Verb, a_while, id, inbound, inbound_of, orders, profile, start, until,
-};
+use consumer_support::{Answer, Bench, Verb, a_while, inbound, inbound_of, orders, profile, start, until};
 use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 
@@ -314,37 +311,49 @@ async fn a_shutdown_stops_every_consumer_and_counts_what_is_without_proof() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_driver_that_an_observer_brings_down_keeps_nobody_waiting() {
+async fn an_observer_that_panics_at_every_event_costs_no_message_and_no_other_observer_its_event() {
     struct Bomb;
     impl Observer for Bomb {
-        fn observe(&self, event: &Observed<'_>) {
-            let second = |delivery: &DeliveryInfo<'_>| delivery.id == Some(&id(2));
-            let armed = match event {
-                Observed::Received { delivery } => second(delivery),
-                Observed::Released { .. } => true,
-                _ => false,
-            };
-            assert!(!armed, "an observer panics");
+        fn observe(&self, _: &Observed<'_>) {
+            panic!("an observer panics");
         }
     }
-    let fake = consumer_support::Fake::default();
+    let (fake, notes) = (consumer_support::Fake::default(), Arc::new(consumer_support::Notes::default()));
+    let retry = "retry = { strategy = \"IN_PLACE\", max_attempts = 2, first = \"1s\", max = \"1s\" }";
     let messaging = Messaging::builder()
         .transport("main", fake.clone())
-        .profiles(consign_policy::ProfileSpecs::from_toml(&orders("")).unwrap())
+        .profiles(consign_policy::ProfileSpecs::from_toml(&orders(retry)).unwrap())
         .observer(Arc::new(Bomb))
+        .observer(notes.clone())
         .build()
         .await
         .unwrap();
     let codec = consign_core_api::BytesCodec::new();
-    let handler = |_: Delivery<Bytes>, _: HandlerContext| std::future::pending();
+    let handler = |_: Delivery<Bytes>, context: HandlerContext| {
+        let second = context.attempt().get() > 1;
+        std::future::ready(if second { Ok(()) } else { Err(HandlerFailure::transient("DOWN", "down")) })
+    };
     let consumer = messaging.consume_with("orders", "billing", codec, handler).await.unwrap();
     fake.deliver(inbound(1));
-    a_while().await;
-    fake.deliver(inbound(2));
+    until("settled", || consumer.counters().settled == 1).await;
+    assert_eq!(notes.lines(), ["failed m1 1 DOWN", "retried m1 2 in place", "settled m1"]);
+    assert!(consumer.health().running);
+    assert!(consumer.stop(Duration::from_secs(1)).await.is_clean());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_an_adapter_brings_down_keeps_nobody_waiting() {
+    let gated = Gated::on(&orders("")).await;
+    let Gated { bench, consumer, gate, .. } = gated;
+    bench.fake.answer_settlements([Answer::Panic]);
+    bench.fake.deliver(inbound(1));
+    bench.fake.deliver(inbound(2));
+    gate.add_permits(1);
     until("it ended", || !consumer.health().running).await;
     assert_eq!(consumer.idle(Duration::from_secs(1)).await.unwrap_err().code(), "CONSUMER_STOPPED");
     assert!(!consumer.stop(Duration::from_secs(1)).await.timed_out);
-    assert_eq!(fake.verbs(), []);
+    assert_eq!(bench.notes.count("settled"), 0);
+    assert_eq!(bench.notes.count("released m2"), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,7 +16,8 @@ use consign_core_api::spi::{
     SlotKey, Subscription, SubscriptionSpec, Transport, TransportError, UnitId, Withdrawal,
 };
 use consign_core_api::{
-    Capabilities, Capability, EncodedMessage, Failure, FailureCategory, Problem, SettlementLevel, Support,
+    Capabilities, Capability, EncodedMessage, Failure, FailureCategory, MessagePosition, Problem,
+    SettlementLevel, Support,
 };
 use tokio::sync::mpsc;
 
@@ -27,6 +28,8 @@ pub enum Answer {
     Yes,
     /// Accepted as a duplicate of something.
     Deduplicated,
+    /// Accepted as a duplicate of what stands at this sequence of the stream `S`.
+    DeduplicatedAs(u64),
     /// Settled, as processed only.
     Processed,
     /// Refused, or no evidence.
@@ -35,6 +38,8 @@ pub enum Answer {
     Unknown,
     /// The completion is dropped.
     Drop,
+    /// The adapter panics.
+    Panic,
     /// No answer until the test says so.
     Hold,
 }
@@ -149,13 +154,21 @@ impl Fake {
         };
         assert!(done.hand_over(), "a settlement was given up before it was handed over");
         match answer {
-            Answer::Yes | Answer::Deduplicated => done.resolve(evidence(SettlementLevel::Committed)),
+            Answer::Yes | Answer::Deduplicated | Answer::DeduplicatedAs(_) => {
+                done.resolve(evidence(SettlementLevel::Committed));
+            }
             Answer::Processed => done.resolve(evidence(SettlementLevel::Processed)),
             Answer::No | Answer::Unknown => done.resolve(SettlementReply::Unknown(failure("LOST"))),
             Answer::Drop => drop(done),
+            Answer::Panic => panic!("an adapter panics"),
             Answer::Hold => self.lock().held_settlements.push(done),
         }
     }
+}
+
+/// A place in the stream `S`.
+pub fn sequence_of(sequence: u64) -> MessagePosition {
+    MessagePosition::Sequence { stream: "S".into(), sequence }
 }
 
 fn evidence(level: SettlementLevel) -> SettlementReply {
@@ -246,12 +259,17 @@ impl Destination for Place {
             Answer::Deduplicated => {
                 done.resolve(PublishReply::Accepted(Acceptance::new(strength()).deduplicated()));
             }
+            Answer::DeduplicatedAs(sequence) => {
+                let acceptance = Acceptance::new(strength()).at(sequence_of(sequence)).deduplicated();
+                done.resolve(PublishReply::Accepted(acceptance));
+            }
             Answer::No => {
                 let refusal = Refusal::new(Transmission::RefusedByBroker, failure("REFUSED"));
                 done.resolve(PublishReply::Refused(refusal));
             }
             Answer::Unknown => done.resolve(PublishReply::Unknown(failure("LOST"))),
             Answer::Drop => drop(done),
+            Answer::Panic => panic!("an adapter panics"),
             Answer::Hold => self.fake.lock().held_publishes.push(done),
         }
     }

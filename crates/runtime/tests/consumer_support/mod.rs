@@ -14,7 +14,7 @@ use consign_policy::ProfileSpecs;
 use consign_runtime::consumer::Handler;
 use consign_runtime::{Consumer, Messaging, Observed, Observer};
 
-pub use fake::{Answer, Fake, Verb};
+pub use fake::{Answer, Fake, Verb, sequence_of};
 
 /// What the observers are told, as lines.
 #[derive(Default)]

@@ -339,7 +339,7 @@ impl Driver {
     }
 
     fn tell(&self, event: &Observed<'_>) {
-        self.source.core.observers.tell(event);
+        self.source.core.observers.tell_caught(event);
     }
 
     fn tell_filtered(&self, content: &Content, what: &'static str) {
