@@ -12,7 +12,7 @@ use consign_core_api::EncodedMessage;
 use consign_core_api::settlement::SettledBecause::{Copied, Handled};
 use consign_runtime::consumer::{Delivery, HandlerContext, HandlerFailure};
 use consumer_support::{
-    Answer, Fake, Verb, a_while, id, inbound, keyed, orders, profile, start, start_on, until,
+    Answer, Fake, Verb, a_while, id, inbound, keyed, orders, profile, sequence_of, start, start_on, until,
 };
 
 const IN_PLACE: &str =
@@ -196,6 +196,30 @@ async fn a_copy_that_the_broker_takes_for_an_earlier_message_is_no_proof_of_itse
     bench.fake.answer_publishes([Answer::Drop, Answer::Deduplicated]);
     let started = tokio::time::Instant::now();
     bench.fake.deliver(inbound(4));
+    until("settled", || consumer.counters().settled == 2).await;
+    assert!(started.elapsed() < window);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stands_where_the_source_stands_is_no_copy_of_it_whatever_was_sent_before() {
+    let window = Duration::from_secs(60);
+    let bench = start_on(Fake::deduplicating(window), &with_dead_letter("")).await;
+    let consumer = bench.consume(failing_evens(&Arc::default())).await;
+    // The dead letter shares the source's stream. The first sending of the copy has no answer; it was refused as the
+    // source's duplicate just like the second.
+    bench.fake.answer_publishes([Answer::Unknown, Answer::DeduplicatedAs(7)]);
+    let started = tokio::time::Instant::now();
+    let mut source = inbound(2);
+    source.position = Some(sequence_of(7));
+    bench.fake.deliver(source);
+    until("settled", || consumer.counters().settled == 1).await;
+    assert!(started.elapsed() >= window, "the source was ended without a copy");
+    // At a later place, it is the copy.
+    bench.fake.answer_publishes([Answer::Unknown, Answer::DeduplicatedAs(9)]);
+    let started = tokio::time::Instant::now();
+    let mut source = inbound(4);
+    source.position = Some(sequence_of(8));
+    bench.fake.deliver(source);
     until("settled", || consumer.counters().settled == 2).await;
     assert!(started.elapsed() < window);
 }

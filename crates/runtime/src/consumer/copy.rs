@@ -82,6 +82,18 @@ pub(crate) fn redriven(dead: &EncodedMessage) -> EncodedMessage {
     message
 }
 
+/// Tells whether a message stands in the stream of its source and not behind it: then it is no copy of it. Two
+/// destinations may share one stream and what it remembers of ids. An offset names no log, so that nothing is known of it.
+pub(crate) fn is_before(position: Option<&MessagePosition>, source: Option<&MessagePosition>) -> bool {
+    match (position, source) {
+        (
+            Some(MessagePosition::Sequence { stream, sequence }),
+            Some(MessagePosition::Sequence { stream: of_source, sequence: source }),
+        ) => stream == of_source && sequence <= source,
+        _ => false,
+    }
+}
+
 /// A header of a message is at most this long: brokers and logs have little patience with a kilobyte of stack trace.
 const LONGEST_TEXT: usize = 1024;
 

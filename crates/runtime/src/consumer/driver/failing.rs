@@ -6,7 +6,8 @@ use std::time::Duration;
 use consign_core_api::outcome::Duplicate;
 use consign_core_api::settlement::state::Failed;
 use consign_core_api::{
-    Attempt, Capability, Confirmation, DestinationName, Failure, FailureCategory, PublishOutcome,
+    Attempt, Capability, Confirmation, DestinationName, Failure, FailureCategory, MessagePosition,
+    PublishOutcome,
 };
 use consign_policy::admission::Class;
 use consign_policy::retry::{RetryDecision, Situation, backoff, decide};
@@ -14,7 +15,7 @@ use consign_policy::retry::{RetryDecision, Situation, backoff, decide};
 use super::work::{CopyKind, Copying, Ending, Stage};
 use super::{Driver, Due};
 use crate::codes;
-use crate::consumer::copy::{CopyFacts, copy};
+use crate::consumer::copy::{CopyFacts, copy, is_before};
 use crate::consumer::works::WorkKey;
 use crate::observer::Observed;
 
@@ -170,8 +171,9 @@ impl Driver {
             other => return work.stage = other,
         };
         copying.in_flight = false;
+        let source = work.content.position.as_ref();
         match outcome.into_result() {
-            Ok(confirmation) if is_proof(&confirmation, copying.unproven) => {
+            Ok(confirmation) if is_proof(&confirmation, source, copying.unproven) => {
                 self.copy_stands(key, *copying, &confirmation);
             }
             Ok(_) => {
@@ -257,7 +259,8 @@ impl Driver {
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// An acceptance by deduplication proves that the copy stands only where what the broker remembers can be this copy:
-/// where an earlier sending of it had no answer.
-fn is_proof(confirmation: &Confirmation, unproven: bool) -> bool {
-    confirmation.duplicate() != Duplicate::Deduplicated || unproven || confirmation.attempts().get() > 1
+/// where an earlier sending of it had no answer, and it does not stand where the source or something older stands.
+fn is_proof(confirmation: &Confirmation, source: Option<&MessagePosition>, unproven: bool) -> bool {
+    confirmation.duplicate() != Duplicate::Deduplicated
+        || ((unproven || confirmation.attempts().get() > 1) && !is_before(confirmation.position(), source))
 }
