@@ -12,7 +12,9 @@ use consign_core_api::settlement::SettledBecause::Copied;
 use consign_core_api::spi::Inbound;
 use consign_runtime::redrive::RedriveResult;
 use consign_runtime::{RedriveOptions, RedriveReport};
-use consumer_support::{Answer, Bench, Verb, id, inbound, profile, start, until};
+use consumer_support::{
+    Answer, Bench, Fake, Verb, id, inbound, profile, sequence_of, start, start_on, until,
+};
 
 fn dead(tag: u64, origin: &'static str, group: &'static str) -> Inbound {
     let mut inbound = inbound(tag);
@@ -142,4 +144,32 @@ async fn a_redrive_ends_when_nothing_is_confirmed_any_more() {
     assert_eq!(report.interrupted.map(|failure| failure.code().as_str()), Some("REFUSED"));
     let released = bench.fake.verbs().iter().filter(|verb| matches!(verb, Verb::Release(_))).count();
     assert_eq!(released, 9);
+}
+
+#[tokio::test(start_paused = true)]
+async fn evidence_below_what_the_dead_letter_demands_does_not_count_as_settled() {
+    let dead_letter = profile("orders.dead", "NONE", "consumer = { settlement = \"committed\" }");
+    let bench = start(&(profile("orders", "NONE", "dead_letter = \"orders.dead\"") + &dead_letter)).await;
+    bench.fake.answer_settlements([Answer::Processed]);
+    let report = redrive(&bench, RedriveOptions::new(), vec![dead(1, "orders", "billing")]).await;
+    let RedriveResult::ReturnedUnsettled(failure) = &report.messages[0].result else { panic!("{report}") };
+    assert_eq!(failure.code(), "SETTLEMENT_BELOW_DEMAND");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_stand_behind_the_dead_letter_is_not_what_was_sent_back() {
+    for (found, returned) in [(7, 0), (8, 0), (9, 1)] {
+        let profiles = profile("orders", "NONE", "dead_letter = \"orders.dead\"");
+        let profiles = profiles + &profile("orders.dead", "NONE", "");
+        let bench = start_on(Fake::deduplicating(Duration::from_secs(60)), &profiles).await;
+        // Both share a stream. The first sending has no answer, and the second one is taken for an earlier message.
+        bench.fake.answer_publishes([Answer::Unknown, Answer::DeduplicatedAs(found)]);
+        let mut message = dead(1, "orders", "billing");
+        message.position = Some(sequence_of(8));
+        let report = redrive(&bench, RedriveOptions::new(), vec![message]).await;
+        assert_eq!(bench.fake.published().len(), 2);
+        assert_eq!(report.returned(), returned, "{found}: {report}");
+        let verb = if returned == 1 { Verb::Terminate(1, Copied) } else { Verb::Release(1) };
+        assert_eq!(bench.fake.verbs(), [verb]);
+    }
 }

@@ -39,8 +39,8 @@ pub use handler::{Handler, Idempotent, idempotent};
 pub use report::{StopReport, Unsettled};
 pub use shared::LeftBecause;
 
-pub(crate) use copy::redriven;
+pub(crate) use copy::{is_before, redriven};
 pub(crate) use handling::Handling;
 pub(crate) use pool::{Job, PoolFactory, decode, new_pool};
-pub(crate) use question::Question;
+pub(crate) use question::{Question, weigh};
 pub(crate) use start::{start, subscribe};

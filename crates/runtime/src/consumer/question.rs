@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use consign_core_api::spi::{Completion, CompletionSink, SettlementReply};
+use consign_core_api::{Failure, FailureCategory, SettlementLevel};
 
 use super::mailbox::Mailbox;
 use super::works::WorkKey;
+use crate::codes;
 
 /// A settlement, a redelivery or a release whose answer is awaited in line.
 #[derive(Debug, Default)]
@@ -34,5 +36,19 @@ impl Question {
                 return reply;
             }
         }
+    }
+}
+
+/// Evidence below what the profile demands is no proof.
+pub(crate) fn weigh(reply: SettlementReply, demand: SettlementLevel) -> SettlementReply {
+    match reply {
+        SettlementReply::Evidence(evidence) if evidence.level() < demand => {
+            SettlementReply::Unknown(Failure::new(
+                FailureCategory::TransientInfrastructure,
+                codes::SETTLEMENT_BELOW_DEMAND,
+                format!("settled as {}, but the profile demands {demand}", evidence.level()),
+            ))
+        }
+        other => other,
     }
 }

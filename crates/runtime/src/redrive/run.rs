@@ -17,7 +17,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::{RedriveOptions, RedriveReport, RedriveResult, Redriven};
 use crate::codes;
-use crate::consumer::{Question, redriven, subscribe};
+use crate::consumer::{Question, is_before, redriven, subscribe, weigh};
 use crate::core::{Core, OpenDestination};
 
 /// No more messages than this are looked at in one redrive.
@@ -208,7 +208,7 @@ impl Run {
             Ok(confirmation) => confirmation,
             Err(not_confirmed) => return RedriveResult::NotConfirmed(failure_of(&not_confirmed)),
         };
-        if is_old(&confirmation) {
+        if is_old(&confirmation, inbound) {
             return RedriveResult::NotConfirmed(Failure::new(
                 FailureCategory::TransientInfrastructure,
                 codes::COPY_NOT_CONFIRMED,
@@ -228,9 +228,9 @@ impl Run {
     }
 
     async fn answer(&self, question: Question) -> SettlementReply {
-        let bound = self.here.profile().setup().consumer.settlement_deadline;
-        match timeout(bound, question.answer()).await {
-            Ok(reply) => reply,
+        let consumer = &self.here.profile().setup().consumer;
+        match timeout(consumer.settlement_deadline, question.answer()).await {
+            Ok(reply) => weigh(reply, consumer.settlement),
             Err(_) => SettlementReply::Unknown(Failure::new(
                 FailureCategory::TransientInfrastructure,
                 codes::SETTLEMENT_TIMED_OUT,
@@ -257,9 +257,10 @@ impl Run {
 }
 
 /// An acceptance by deduplication, without an attempt of ours that can be what the broker remembers, is the message
-/// that failed: nothing came back.
-fn is_old(confirmation: &Confirmation) -> bool {
-    confirmation.duplicate() == Duplicate::Deduplicated && confirmation.attempts().get() == 1
+/// that failed: nothing came back. So it is where what the broker remembers does not stand behind the dead letter.
+fn is_old(confirmation: &Confirmation, dead: &Inbound) -> bool {
+    confirmation.duplicate() == Duplicate::Deduplicated
+        && (confirmation.attempts().get() == 1 || is_before(confirmation.position(), dead.position.as_ref()))
 }
 
 fn failure_of(not_confirmed: &NotConfirmed) -> Failure {

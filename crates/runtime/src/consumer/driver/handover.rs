@@ -12,6 +12,7 @@ use super::Driver;
 use super::work::{Ending, Stage, Work};
 use crate::codes;
 use crate::consumer::delivery::Content;
+use crate::consumer::question::weigh;
 use crate::consumer::shared::{Left, LeftBecause};
 use crate::consumer::works::WorkKey;
 use crate::observer::Observed;
@@ -185,19 +186,8 @@ impl Driver {
         self.tell(&Observed::Settled { delivery: self.source.info(content), outcome });
     }
 
-    /// Evidence below what the profile demands is no proof.
     fn weigh(&self, reply: SettlementReply) -> SettlementReply {
-        let demand = self.source.here.profile().setup().consumer.settlement;
-        match reply {
-            SettlementReply::Evidence(evidence) if evidence.level() < demand => {
-                SettlementReply::Unknown(Failure::new(
-                    FailureCategory::TransientInfrastructure,
-                    codes::SETTLEMENT_BELOW_DEMAND,
-                    format!("settled as {}, but the profile demands {demand}", evidence.level()),
-                ))
-            }
-            other => other,
-        }
+        weigh(reply, self.source.here.profile().setup().consumer.settlement)
     }
 
     /// Takes note of a delivery that a stop leaves unsettled.
