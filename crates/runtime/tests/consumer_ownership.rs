@@ -413,3 +413,35 @@ async fn an_adapter_that_delivers_too_much_is_not_read_until_that_is_worked_off(
     gated.gate.add_permits(1000);
     until("all", || gated.consumer.counters().settled == 1000).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_lost_before_it_was_begun_does_not_come_too_often() {
+    let gated =
+        Gated::on(&orders("consumer = { concurrency = 1, max_deliveries = 2 }\non_exhausted = \"discard\""))
+            .await;
+    let fake = &gated.bench.fake;
+    let broken = || Failure::new(FailureCategory::TransientInfrastructure, "BROKEN".into(), "broken");
+    fake.deliver(inbound(1).counted(1));
+    a_while().await;
+    for count in 1..=4 {
+        fake.deliver(inbound(2).counted(count));
+        a_while().await;
+        fake.tell(Event::Interrupted(broken()));
+        a_while().await;
+    }
+    fake.deliver(inbound(2).counted(5));
+    gated.gate.add_permits(2);
+    until("handled", || gated.consumer.counters().settled == 1).await;
+    assert_eq!(gated.bench.notes.count("settled m2"), 1);
+    assert_eq!(gated.bench.notes.count("discarded"), 0);
+    // What was begun does count: its handler may be what broke the connection.
+    for count in 1..=2 {
+        fake.deliver(inbound(3).counted(count));
+        a_while().await;
+        fake.tell(Event::Interrupted(broken()));
+        gated.gate.add_permits(1);
+        a_while().await;
+    }
+    fake.deliver(inbound(3).counted(3));
+    until("given up", || gated.bench.notes.count("discarded m3 MAX_DELIVERIES_EXCEEDED") == 1).await;
+}

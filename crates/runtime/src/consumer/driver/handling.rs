@@ -117,7 +117,7 @@ impl Driver {
                     }
                     // A failure after the end of the lease is no failure of the message.
                     Err(_) if work.stale => {
-                        work.stage = Stage::Waiting(Received::new(processing.cancel()));
+                        let _token = processing.cancel();
                         self.lose(key);
                     }
                     Err(failure) => self.failed(key, processing.fail(failure)),

@@ -105,6 +105,10 @@ impl Driver {
         if let Some(failures) = work.failures() {
             self.memory.remember(&work.content, failures);
         }
+        // The broker counts this delivery, and nobody has seen it.
+        if matches!(work.stage, Stage::Waiting(_) | Stage::Delayed(_)) {
+            self.memory.remember_release(&work.content);
+        }
         self.tell_released(&work.content);
         let mut turns = Vec::new();
         self.lanes.forget(work.lane, key, &mut turns);
