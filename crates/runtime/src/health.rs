@@ -54,7 +54,8 @@ pub struct ConsumerHealth {
     pub group: GroupName,
     /// It runs.
     pub running: bool,
-    /// How many ordering units stand still, unsettled, until somebody looks.
+    /// How many ordering units stand still, unsettled, until somebody looks. A subscription whose task died counts as
+    /// one, until the consumer is stopped.
     pub halted_units: usize,
 }
 

@@ -357,6 +357,30 @@ async fn a_driver_that_an_adapter_brings_down_keeps_nobody_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_driver_that_died_is_seen_in_the_health_until_somebody_stops_its_consumer() {
+    let retry = "retry = { strategy = \"RETRY_DESTINATION\", impact = \"ALLOW_REORDER\", max_attempts = 2, \
+                 destination = \"orders.retry\" }\non_exhausted = \"discard\"";
+    for rung in [false, true] {
+        let profiles = if rung { orders(retry) + &profile("orders.retry", "NONE", "") } else { orders("") };
+        let gated = Gated::on(&profiles).await;
+        let Gated { bench, consumer, gate, .. } = gated;
+        assert!(bench.messaging.health().await.ready);
+        bench.fake.answer_settlements([Answer::Panic]);
+        bench.fake.deliver(inbound(1));
+        gate.add_permits(1);
+        until("its settlement was asked", || !bench.fake.verbs().is_empty()).await;
+        a_while().await;
+        let health = bench.messaging.health().await;
+        assert!(!health.ready, "{health:?}");
+        assert_eq!((consumer.health().running, consumer.health().halted_units), (rung, 1));
+        let idle = consumer.idle(Duration::from_secs(1)).await.unwrap_err();
+        assert_eq!(idle.code(), if rung { "UNIT_HALTED" } else { "CONSUMER_STOPPED" });
+        assert!(!consumer.stop(Duration::from_secs(1)).await.timed_out);
+        assert!(bench.messaging.health().await.ready, "it was stopped");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_message_that_fails_while_its_unit_goes_or_all_stops_is_given_back_at_once() {
     let retry = "retry = { strategy = \"IN_PLACE\", max_attempts = 9, first = \"10m\", max = \"10m\" }";
     for stops in [true, false] {

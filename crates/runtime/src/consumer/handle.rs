@@ -183,7 +183,8 @@ impl Running for Registered {
     }
 
     fn is_finished(&self) -> bool {
-        !self.0.0.shared.board.borrow().is_running()
+        let board = self.0.0.shared.board.borrow();
+        !board.is_running() && board.halted() == 0
     }
 }
 

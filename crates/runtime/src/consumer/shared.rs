@@ -34,7 +34,7 @@ pub(super) struct Board {
 #[derive(Debug, Clone)]
 pub(super) struct DriverState {
     pub(super) activity: Activity,
-    /// How many ordering units stand still.
+    /// How many ordering units stand still; one for a driver that died, until a stop is asked for.
     pub(super) halted: usize,
     /// What was left when it ended; `None` while it runs.
     pub(super) ended: Option<Vec<Left>>,
@@ -86,6 +86,13 @@ impl Shared {
             let mut request = self.request();
             *request = Some(request.map_or(deadline, |before| before.min(deadline)));
         }
+        self.board.send_if_modified(|board| {
+            let mut looked_at = false;
+            for dead in board.drivers.iter_mut().filter(|driver| driver.ended.is_some()) {
+                looked_at |= std::mem::take(&mut dead.halted) > 0;
+            }
+            looked_at
+        });
         for seat in &self.seats {
             seat.waker.wake();
         }

@@ -82,6 +82,8 @@ impl Driver {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
+        // Nobody asked for the end: what it read stands still until somebody looks.
+        let died = self.stopping.is_none() && !self.source.core.stop.is_cancelled();
         self.cancel_handlers();
         self.pool.clear();
         self.stopping.get_or_insert(Stopping { deadline: Moment::START, cutoff: Moment::START });
@@ -108,7 +110,8 @@ impl Driver {
             }
         }
         self.shared.counters.late.add(self.mailbox.stale());
-        self.shared.tell(self.seat, crate::consumer::shared::Activity::IdleSince(self.now), 0);
+        let standing = usize::from(died);
+        self.shared.tell(self.seat, crate::consumer::shared::Activity::IdleSince(self.now), standing);
         self.shared.end(self.seat, std::mem::take(&mut self.left));
     }
 
