@@ -14,6 +14,7 @@
 //! The capabilities that your transport declares decide which cases run and which refusals are asserted. Nothing is
 //! skipped silently: every case of every profile is in the [`Report`], with its reason if it did not run.
 
+pub mod audit;
 pub mod case;
 pub mod cases;
 pub mod contract;
