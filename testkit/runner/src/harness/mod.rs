@@ -1,6 +1,8 @@
 //! The brokers as the contract suite sees them.
 
+/// The harness that the suite's own tests use: one file, so that both run the same profiles.
 #[cfg(feature = "in-memory")]
+#[path = "../../../suite/tests/support/in_memory.rs"]
 pub mod in_memory;
 #[cfg(feature = "nats")]
 pub mod nats;
