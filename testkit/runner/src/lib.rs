@@ -15,6 +15,7 @@
 //! | [`instructions`] | what a message costs |
 //! | [`workspace`] | where things are |
 //! | [`tools`] | installing what a fresh machine lacks |
+//! | [`proxy`] | a TCP proxy that breaks connections after an exact byte |
 //! | [`process`] | running a command and ending it with its children |
 //! | [`source`] | Rust files as tokens |
 
@@ -30,6 +31,7 @@ pub mod harness;
 pub mod instructions;
 pub mod laws;
 pub mod process;
+pub mod proxy;
 pub mod source;
 pub mod tools;
 pub mod workspace;
