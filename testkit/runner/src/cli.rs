@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::adapters::Adapter;
 use crate::brokers::{self, Status};
 use crate::workspace::Workspace;
-use crate::{Error, Result, checks, codes, contract, demo, instructions, laws};
+use crate::{Error, Result, audit, checks, codes, contract, demo, instructions, laws};
 
 /// The checks of Consign, and the brokers that they need.
 #[derive(Debug, Parser)]
@@ -35,6 +35,8 @@ enum Command {
     Contract(Contract),
     /// Runs the contract suite on deliberately wrong transports; each has to be caught.
     Mutants,
+    /// Inflicts faults while messages go out and in, then reads the broker back and lists every lie.
+    Audit(Audit),
     /// Runs an example as a story: `orders` kills a JetStream server in the middle of it.
     Demo {
         /// Which one.
@@ -56,6 +58,44 @@ struct Contract {
     /// Where the evidence goes: a JSON object a line.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct Audit {
+    /// The adapter whose broker is read back.
+    #[arg(long, required_unless_present = "check")]
+    broker: Option<Adapter>,
+    /// Where randomness starts; by default another number each time, which is printed.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How long faults are inflicted, shared by the kinds.
+    #[arg(long, default_value = "60s", value_parser = humantime::parse_duration)]
+    budget: std::time::Duration,
+    /// Which kinds of faults, separated by commas; by default all that the broker knows.
+    #[arg(long, value_delimiter = ',', value_enum)]
+    fault: Vec<audit::Fault>,
+    /// Where the histories go; by default `audit` in the target folder.
+    #[arg(long, value_name = "FOLDER")]
+    histories: Option<PathBuf>,
+    /// Checks a history again instead of running.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["broker", "seed", "fault", "histories"])]
+    check: Option<PathBuf>,
+}
+
+impl Audit {
+    fn run(self, workspace: &Workspace) -> Result<()> {
+        if let Some(path) = &self.check {
+            return audit::recheck(path);
+        }
+        let Some(broker) = self.broker else {
+            return Err(Error::Command("--broker is missing".into()));
+        };
+        // Random by its hasher's keys; any number will do.
+        let random = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0) % 1_000_000;
+        let mut options = audit::Options::new(broker, self.seed.unwrap_or_else(random), self.budget);
+        (options.faults, options.histories) = (self.fault, self.histories);
+        audit::run(workspace, &options)
+    }
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -117,6 +157,7 @@ impl Cli {
                 contract::run(&require, only.as_deref(), report.as_deref())
             }
             Command::Mutants => contract::mutants(),
+            Command::Audit(audit) => audit.run(&workspace),
             Command::Demo { name: Demo::Orders } => demo::orders(&workspace),
             Command::Instructions(Instructions { write }) => instructions::run(&workspace, write),
         }

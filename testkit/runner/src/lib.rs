@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`cli`] | the commands and their options |
 //! | [`adapters`] | which adapters are built in, and what to run for one that is not |
+//! | [`audit`] | faults, and what was said held against what is there |
 //! | [`brokers`] | starting, stopping, killing and freezing a broker |
 //! | [`checks`] | `cargo testkit test`: the steps, in order |
 //! | [`laws`] | dependencies, file sizes, rooms, `unsafe` |
@@ -20,6 +21,7 @@
 //! | [`source`] | Rust files as tokens |
 
 pub mod adapters;
+pub mod audit;
 pub mod brokers;
 pub mod checks;
 pub mod cli;

@@ -29,12 +29,18 @@ pub enum Event {
     Call {
         /// The message.
         id: String,
-        /// Its key.
+        /// The destination.
+        destination: String,
+        /// Its key, which no other destination has.
         key: String,
         /// Its number among the calls of its key, ascending.
         n: u64,
         /// Whether the caller waits for this outcome alone, so that the time until he is told counts too.
         awaited: bool,
+        /// How many microseconds the call may wait for others, as its page says, before its own deadline begins: a window
+        /// that is full waits for its oldest.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        behind: u64,
     },
     /// The caller dropped the future of a publish, or of the window that held it.
     Dropped {
@@ -104,10 +110,12 @@ pub enum Event {
         /// Bytes in flight.
         bytes: u64,
     },
-    /// A group was given the time to handle everything.
+    /// A group was given the time to handle everything that stands in a destination.
     Drained {
         /// The group.
         group: String,
+        /// The destination.
+        destination: String,
     },
     /// A message stands at the broker.
     Found {
@@ -125,6 +133,11 @@ pub enum Event {
         /// How many messages were found.
         count: u64,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What a run is.
@@ -302,7 +315,14 @@ mod tests {
         };
         let recorder = Recorder::begin(run);
         let delivery = Delivery { group: "g".into(), id: "a".into(), position: Some("offset:0:1".into()) };
-        recorder.note(Event::Call { id: "a".into(), key: "k".into(), n: 0, awaited: true });
+        recorder.note(Event::Call {
+            id: "a".into(),
+            destination: "d".into(),
+            key: "k".into(),
+            n: 0,
+            awaited: true,
+            behind: 0,
+        });
         let verdict = Verdict {
             outcome: Outcome::Confirmed,
             code: None,

@@ -12,7 +12,7 @@ use super::{Counts, Lie, LieKind};
 pub(super) struct Consuming<'h> {
     spots: HashMap<(&'h str, &'h str), Spot>,
     handled: HashSet<(&'h str, &'h str)>,
-    drained: Vec<&'h str>,
+    drained: HashSet<(&'h str, &'h str)>,
 }
 
 /// One message at one place, as one group sees it.
@@ -74,12 +74,13 @@ impl<'h> Consuming<'h> {
         }
     }
 
-    pub(super) fn drained(&mut self, group: &'h str) {
-        self.drained.push(group);
+    pub(super) fn drained(&mut self, group: &'h str, destination: &'h str) {
+        self.drained.insert((group, destination));
     }
 
-    pub(super) fn check_handled(&self, id: &str, lies: &mut Vec<Lie>) {
-        for group in self.drained.iter().filter(|group| !self.handled.contains(&(**group, id))) {
+    pub(super) fn check_handled(&self, id: &str, destination: &str, lies: &mut Vec<Lie>) {
+        let of_it = self.drained.iter().filter(|(_, drained)| *drained == destination);
+        for (group, _) in of_it.filter(|(group, _)| !self.handled.contains(&(*group, id))) {
             let text = format!("{group} was drained and never handled it");
             lies.push(Lie::new(LieKind::NeverHandled, Some(id), text));
         }

@@ -102,9 +102,12 @@ pub fn check(history: &History) -> Findings {
         let at = record.at;
         match &record.event {
             Event::Run(is) => *run = Some(is.clone()),
-            Event::Call { id, key, n, awaited } => {
+            Event::Call { id, destination, key, n, awaited, behind } => {
                 counts.published += 1;
-                if publishes.insert(id, Publish::called(at, key, *n, *awaited)).is_some() {
+                if publishes
+                    .insert(id, Publish::called(at, *behind, destination, key, *n, *awaited))
+                    .is_some()
+                {
                     lies.push(Lie::new(LieKind::Incomplete, Some(id), "one id was used for two calls"));
                 }
             }
@@ -134,7 +137,7 @@ pub fn check(history: &History) -> Findings {
                     lies.push(Lie::new(LieKind::PermitsNotBack, None, text));
                 }
             }
-            Event::Drained { group } => consuming.drained(group),
+            Event::Drained { group, destination } => consuming.drained(group, destination),
             Event::Found { id, key, n, position } => {
                 end.found += 1;
                 on(&mut publishes, lies, id, |publish| publish.seen(key, *n, Some(position)));
@@ -147,7 +150,7 @@ pub fn check(history: &History) -> Findings {
     for (id, publish) in &publishes {
         publish.check(id, run.as_ref(), &lags, counts, lies);
         if publish.outcome() == Some(Outcome::Confirmed) && !publish.deleted {
-            consuming.check_handled(id, lies);
+            consuming.check_handled(id, publish.destination, lies);
         }
         times.extend(publish.time());
     }

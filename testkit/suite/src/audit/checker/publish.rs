@@ -8,6 +8,8 @@ use super::{Counts, Lie, LieKind};
 #[derive(Debug)]
 pub(super) struct Publish<'h> {
     called: u64,
+    behind: u64,
+    pub(super) destination: &'h str,
     key: &'h str,
     n: u64,
     awaited: bool,
@@ -23,9 +25,18 @@ pub(super) struct Publish<'h> {
 }
 
 impl<'h> Publish<'h> {
-    pub(super) const fn called(at: u64, key: &'h str, n: u64, awaited: bool) -> Self {
+    pub(super) const fn called(
+        at: u64,
+        behind: u64,
+        destination: &'h str,
+        key: &'h str,
+        n: u64,
+        awaited: bool,
+    ) -> Self {
         Self {
             called: at,
+            behind,
+            destination,
             key,
             n,
             awaited,
@@ -156,7 +167,7 @@ impl<'h> Publish<'h> {
     }
 
     fn check_deadline(&self, run: &Run, lags: &Lags, lie: &mut impl FnMut(LieKind, String)) {
-        let due = self.called.saturating_add(run.deadline);
+        let due = self.called.saturating_add(self.behind).saturating_add(run.deadline);
         let caller = self.caller.filter(|_| self.awaited);
         for (who, (at, _)) in [("observer", self.observer), ("caller", caller)]
             .into_iter()

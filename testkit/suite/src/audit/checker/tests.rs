@@ -86,7 +86,17 @@ fn honest(plans: &[Plan], expects: Expects) -> Vec<Record> {
         at = (number as u64 + 1) * STEP;
         let (key, n) = (format!("k{}", plan.key), number as u64);
         let mut add = |after: u64, event| records.push(Record { at: at + after, event });
-        add(0, Event::Call { id: id(number), key: key.clone(), n, awaited: true });
+        add(
+            0,
+            Event::Call {
+                id: id(number),
+                destination: "d".into(),
+                key: key.clone(),
+                n,
+                awaited: true,
+                behind: 0,
+            },
+        );
         if plan.end.dropped() {
             add(1, Event::Dropped { id: id(number), polls: 1 });
         }
@@ -120,7 +130,10 @@ fn honest(plans: &[Plan], expects: Expects) -> Vec<Record> {
         }
     }
     let count = found.len() as u64;
-    let mut end = vec![Event::Drained { group: "g".into() }, Event::Permits { in_flight: 0, bytes: 0 }];
+    let mut end = vec![
+        Event::Drained { group: "g".into(), destination: "d".into() },
+        Event::Permits { in_flight: 0, bytes: 0 },
+    ];
     end.extend(found);
     end.push(Event::ReadBack { count });
     records.extend(end.into_iter().map(|event| Record { at: at + STEP, event }));
@@ -369,6 +382,35 @@ fn a_caller_who_waits_for_one_outcome_is_told_in_time_too() {
     for record in &mut records {
         if let Event::Call { awaited, .. } = &mut record.event {
             *awaited = false;
+        }
+    }
+    assert_eq!(kinds(records), []);
+}
+
+#[test]
+fn what_waits_behind_others_has_its_deadline_after_that_and_no_later() {
+    let late = |allowed| {
+        let mut records = honest(&CLEAN[..1], Expects::Nothing);
+        for record in &mut records {
+            match &mut record.event {
+                Event::Call { behind, .. } => *behind = allowed,
+                Event::Told { .. } => record.at += DEADLINE,
+                _ => {}
+            }
+        }
+        kinds(records)
+    };
+    assert_eq!(late(DEADLINE), []);
+    assert_eq!(late(DEADLINE / 2), [LieKind::Late]);
+}
+
+#[test]
+fn a_group_need_not_handle_what_stands_elsewhere() {
+    let mut records = honest(&CLEAN, Expects::Ambiguous);
+    assert!(plant(LieKind::NeverHandled, &mut records, &CLEAN, 0));
+    for record in &mut records {
+        if let Event::Drained { destination, .. } = &mut record.event {
+            *destination = "elsewhere".into();
         }
     }
     assert_eq!(kinds(records), []);
