@@ -14,7 +14,7 @@ use super::scene::{Numbers, Scene, Setting};
 use crate::{Error, Result};
 
 const DESTINATION: &str = "audit-drop";
-/// Small, so that futures also wait for admission.
+/// Small, so that some are refused for want of room.
 const IN_FLIGHT: u64 = 4;
 /// How many messages a batch has: more than fit, so that it is polled often.
 const BATCH: usize = 12;
@@ -48,7 +48,7 @@ pub(super) async fn run(scene: &mut Scene) -> Result<()> {
             let mut polls = 0;
             // Until the future ends before it is dropped.
             while polls < MOST && !scene.over() {
-                let others = rng.u64(0..=IN_FLIGHT * 2);
+                let others = rng.u64(0..=IN_FLIGHT);
                 let (ended, ()) = tokio::join!(
                     dropped(call, &publisher, &numbers, polls, &mut rng, scene.deadline),
                     crowded(&crowd, &publisher, others)
@@ -67,7 +67,7 @@ pub(super) async fn run(scene: &mut Scene) -> Result<()> {
     Ok(())
 }
 
-/// Others that want the same few places, and wait for their ends.
+/// Others that want the same few places, and wait for their ends. They poll the tested future more often, too.
 async fn crowded(numbers: &Numbers, publisher: &Publisher<Number>, others: u64) {
     let publishing = (0..others).map(|_| numbers.publish(publisher));
     drop(futures_util::future::join_all(publishing).await);
