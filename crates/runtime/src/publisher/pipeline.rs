@@ -30,6 +30,7 @@ impl<T: 'static> Pipeline<T> {
     }
 
     /// Hands a message over. If the window is full, it first waits for the oldest outcome and returns it.
+    /// The message's deadline begins after that wait, which is bounded by the oldest message's own deadline.
     ///
     /// Cancel safe in this sense: if the future is dropped, the message was not sent, and no outcome is lost: a later
     /// call returns it.
