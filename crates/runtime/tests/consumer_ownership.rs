@@ -12,10 +12,13 @@ use bytes::Bytes;
 use consign_core_api::settlement::SettledBecause::Handled;
 use consign_core_api::spi::{Epoch, Event, UnitId};
 use consign_core_api::time::Moment;
-use consign_core_api::{Failure, FailureCategory};
+use consign_core_api::{BytesCodec, Failure, FailureCategory};
+use consign_policy::ProfileSpecs;
 use consign_runtime::consumer::{Cancellation, Delivery, HandlerContext, HandlerFailure, LeftBecause};
 use consign_runtime::{Consumer, Messaging, Observed, Observer};
-use consumer_support::{Answer, Bench, Verb, a_while, inbound, inbound_of, orders, profile, start, until};
+use consumer_support::{
+    Answer, Bench, Fake, Verb, a_while, inbound, inbound_of, orders, profile, start, until,
+};
 use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 
@@ -468,4 +471,51 @@ async fn what_is_lost_before_it_was_begun_does_not_come_too_often() {
     }
     fake.deliver(inbound(3).counted(3));
     until("given up", || gated.bench.notes.count("discarded m3 MAX_DELIVERIES_EXCEEDED") == 1).await;
+}
+
+/// Drops the last handle of the library as soon as a delivery is told of.
+struct LastHandle(Mutex<Option<Messaging>>);
+
+impl Observer for LastHandle {
+    fn observe(&self, event: &Observed<'_>) {
+        if matches!(event, Observed::Received { .. }) {
+            drop(self.0.lock().unwrap().take());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_most_once_begins_nothing_in_the_turn_in_which_the_last_handle_was_dropped() {
+    let (fake, last) = (Fake::default(), Arc::new(LastHandle(Mutex::new(None))));
+    let messaging = Messaging::builder()
+        .transport("main", fake.clone())
+        .profiles(ProfileSpecs::from_toml(&orders("").replace("AT_LEAST_ONCE", "AT_MOST_ONCE")).unwrap())
+        .observer(last.clone())
+        .build()
+        .await
+        .unwrap();
+    let handled = |_: Delivery<Bytes>, _: HandlerContext| async { Ok(()) };
+    let consumer = messaging.consume_with("orders", "billing", BytesCodec::new(), handled).await.unwrap();
+    *last.0.lock().unwrap() = Some(messaging);
+    fake.deliver(inbound(1));
+    until("the consumer has ended", || !consumer.health().running).await;
+    assert_eq!(fake.verbs(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_drops_the_last_handle_settles_nothing() {
+    let last = Arc::new(Mutex::new(None::<Messaging>));
+    let bench = start(&orders("")).await;
+    let held = Arc::clone(&last);
+    let consumer = bench
+        .consume(move |_: Delivery<Bytes>, _: HandlerContext| {
+            drop(held.lock().unwrap().take());
+            async { Ok(()) }
+        })
+        .await;
+    let Bench { fake, messaging, .. } = bench;
+    *last.lock().unwrap() = Some(messaging);
+    fake.deliver(inbound(1));
+    until("the consumer has ended", || !consumer.health().running).await;
+    assert_eq!(fake.verbs(), []);
 }

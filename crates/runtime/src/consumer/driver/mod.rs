@@ -277,7 +277,11 @@ impl Driver {
 
     /// Starts what may start, and tells what changed.
     fn go_on(&mut self) {
-        while let Some((_, key)) = self.lanes.start() {
+        // The last handle of the library may be dropped within a turn, by an observer or on another thread. To begin may
+        // be to settle, which nothing does after that.
+        while !self.source.core.stop.is_cancelled()
+            && let Some((_, key)) = self.lanes.start()
+        {
             self.begin(key);
         }
         while let Some(flow) = self.lanes.next_flow() {
@@ -339,7 +343,7 @@ impl Driver {
     }
 
     fn tell(&self, event: &Observed<'_>) {
-        self.source.core.observers.tell_caught(event);
+        self.source.core.observers.tell(event);
     }
 
     fn tell_filtered(&self, content: &Content, what: &'static str) {
