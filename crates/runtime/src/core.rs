@@ -98,17 +98,6 @@ impl Core {
     ) -> Result<Pending, Rejection> {
         let started = self.clock.now();
         let within = destination.profile.setup().publish.deadline;
-        self.submit_from(destination, message, class, started, within).await
-    }
-
-    async fn submit_from(
-        &self,
-        destination: &Arc<OpenDestination>,
-        message: EncodedMessage,
-        class: Class,
-        started: consign_core_api::time::Moment,
-        within: Duration,
-    ) -> Result<Pending, Rejection> {
         let deadline = started.after(within);
         let size = message.size();
         let turn = match self.take_turn(destination, &message, within).await {
@@ -137,7 +126,7 @@ impl Core {
             );
             return Err(Rejection::not_transmitted(failure, Some(message)));
         }
-        self.observers.tell_caught(&Observed::Admitted { destination: destination.name(), size });
+        self.observers.tell(&Observed::Admitted { destination: destination.name(), size });
         let entry = Entry {
             destination: Arc::clone(destination),
             message: message.clone(),
@@ -159,7 +148,7 @@ impl Core {
             }
         };
         let completion = Completion::new(Arc::clone(&self.sink), pending.key());
-        self.observers.tell_caught(&Observed::Sent { destination: destination.name(), id: message.id() });
+        self.observers.tell(&Observed::Sent { destination: destination.name(), id: message.id() });
         destination.handle.publish(PublishRequest::new(message, deadline), completion);
         if self.stop.is_cancelled() {
             // The deadline task is gone, so nobody else would give this publish its verdict.
@@ -185,7 +174,7 @@ impl Core {
     pub(crate) fn rejected(&self, destination: &OpenDestination, rejection: Rejection) -> PublishOutcome {
         let id = rejection.message().and_then(|message| message.id().cloned());
         let outcome = PublishOutcome::Rejected(rejection);
-        self.observers.tell_caught(&Observed::Outcome {
+        self.observers.tell(&Observed::Outcome {
             destination: destination.name(),
             id: id.as_ref(),
             outcome: &outcome,

@@ -13,7 +13,7 @@ use consign_core_api::{
 
 /// Is told of every event. Calls come from whatever task or thread makes them, and must not block.
 ///
-/// A panic is caught where a publish is told of, and ends the consumer where a delivery is.
+/// A panic is caught and logged: other observers, outcomes and consumers go on.
 pub trait Observer: Send + Sync + 'static {
     /// Takes note of an event.
     fn observe(&self, event: &Observed<'_>);
@@ -180,7 +180,7 @@ impl Observers {
 
     /// Tells an event in the middle of a verdict, perhaps on an adapter's thread, or in the task of a consumer: there, an
     /// observer that panics must cost nobody his outcome or his consumer, and the others not their event.
-    pub(crate) fn tell_caught(&self, event: &Observed<'_>) {
+    pub(crate) fn tell(&self, event: &Observed<'_>) {
         trace(event);
         for observer in self.0.iter() {
             if catch_unwind(AssertUnwindSafe(|| observer.observe(event))).is_err() {

@@ -133,17 +133,23 @@ impl Run {
                         self.held.push(inbound.token);
                         continue;
                     }
-                    let mut waiting = self.held.clone();
-                    waiting.push(inbound.token);
-                    let settler = Arc::clone(&self.settler);
-                    let working = self.one(*inbound);
-                    tokio::pin!(working);
-                    loop {
-                        tokio::select! {
-                            () = &mut working => break,
-                            _ = extension.tick() => settler.extend(&waiting),
+                    let (token, settler) = (inbound.token, Arc::clone(&self.settler));
+                    let mut waiting = std::mem::take(&mut self.held);
+                    waiting.push(token);
+                    {
+                        let working = self.one(*inbound);
+                        tokio::pin!(working);
+                        loop {
+                            tokio::select! {
+                                () = &mut working => break,
+                                _ = extension.tick() => settler.extend(&waiting),
+                            }
                         }
                     }
+                    // It is among the held again if it stays.
+                    waiting.pop();
+                    waiting.append(&mut self.held);
+                    self.held = waiting;
                 }
                 Event::Revoking { unit, .. } => {
                     drop(timeout(END_WITHIN, self.give_back(|token| token.unit() == unit)).await);

@@ -89,11 +89,7 @@ impl PublishSlab {
             }
             Claim::Stale => {
                 if let Some(reply) = &reply {
-                    self.observers.tell_caught(&Observed::LateResolution {
-                        destination: None,
-                        id: None,
-                        reply,
-                    });
+                    self.observers.tell(&Observed::LateResolution { destination: None, id: None, reply });
                 }
                 None
             }
@@ -118,7 +114,7 @@ impl PublishSlab {
         entry.permit.verdict();
         drop(entry.turn);
         let outcome = entry.attempts.verdict(elapsed, Some(entry.message), never_sent);
-        self.observers.tell_caught(&Observed::Outcome {
+        self.observers.tell(&Observed::Outcome {
             destination: entry.destination.name(),
             id: id.as_ref(),
             outcome: &outcome,
@@ -164,7 +160,7 @@ impl PublishSlab {
             let (destination, id) = residue
                 .as_ref()
                 .map_or((None, None), |residue| (Some(&residue.destination), residue.id.as_ref()));
-            self.observers.tell_caught(&Observed::LateResolution { destination, id, reply });
+            self.observers.tell(&Observed::LateResolution { destination, id, reply });
         }
         drop((residue, freed));
     }

@@ -1,5 +1,7 @@
 //! Whose a unit is: assignment, revocation, loss, interruption.
 
+use std::collections::BTreeMap;
+
 use consign_core_api::Failure;
 use consign_core_api::spi::{DeliveryToken, Epoch, UnitId};
 use consign_core_api::time::Moment;
@@ -80,8 +82,11 @@ impl Driver {
             group: &self.source.group,
             failure,
         });
-        let units: Vec<(UnitId, Epoch)> =
-            self.works.iter().map(|(_, work)| (work.token.unit(), work.token.epoch())).collect();
+        let mut units: BTreeMap<UnitId, Epoch> = BTreeMap::new();
+        for (_, work) in self.works.iter() {
+            let latest = units.entry(work.token.unit()).or_default();
+            *latest = work.token.epoch().max(*latest);
+        }
         for (unit, epoch) in units {
             self.lanes.forget_unit(unit);
             self.lose_all(unit, epoch);
@@ -89,8 +94,8 @@ impl Driver {
     }
 
     /// Forgets what the broker has taken back. A handler that runs is told; its place in the lane stays taken until it
-    /// has finished, so that the message does not run twice at once here. A settlement that is on its way has its answer
-    /// from the adapter.
+    /// has finished, so that on an ordered destination the message does not run twice at once here. Without an order each
+    /// delivery has a lane of its own, and it may. A settlement that is on its way has its answer from the adapter.
     fn lose_all(&mut self, unit: UnitId, epoch: Epoch) {
         for key in self.of_unit(unit, epoch, |_| true) {
             let Some(work) = self.works.get_mut(key) else { continue };
